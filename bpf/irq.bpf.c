@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Device interrupts, by number and action. A shared line runs its actions one after the other. */
+#include "noise.bpf.h"
+
+#define IRQ_NONE 0 /* include/linux/irqreturn.h */
+
+NOISE_SOURCE(irq, IRQ, IRQ);
+
+SEC("tp_btf/irq_handler_entry")
+int irq_entry(u64 *ctx)
+{
+	u32 number = ctx[0];
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c || !noise_wanted(c))
+		return 0;
+	if (c->open_levels & LEVEL_BIT(IRQ))
+		noise_open(c, NOISE_LEVEL_IRQ_NESTED, irq_source, number, 0);
+	else
+		noise_open(c, NOISE_LEVEL_IRQ, irq_source, number, 0);
+	return 0;
+}
+
+static __always_inline void irq_close(struct noise_cpu *c, u32 level, u64 *ctx)
+{
+	struct irqaction *action = (void *)ctx[1];
+	u32 writer;
+	u32 flags = (int)ctx[2] == IRQ_NONE ? NOISE_FLAG_UNHANDLED : 0;
+	struct noise_event *event = noise_close(c, level, flags, &writer);
+	if (event)
+		bpf_probe_read_kernel_str(event->comm, sizeof(event->comm), action->name);
+	noise_commit(c, event, writer);
+}
+
+SEC("tp_btf/irq_handler_exit")
+int irq_exit(u64 *ctx)
+{
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c || !noise_wanted(c))
+		return 0;
+	if (c->open_levels & LEVEL_BIT(IRQ_NESTED))
+		irq_close(c, NOISE_LEVEL_IRQ_NESTED, ctx);
+	else if (noise_is_open(c, NOISE_LEVEL_IRQ, irq_source))
+		irq_close(c, NOISE_LEVEL_IRQ, ctx);
+	return 0;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a noise source may use. A source is one <name>.bpf.c: a NOISE_SOURCE() and its programs,
+ * which call noise_begin() and noise_end(). All sources are compiled as one unit, so that the
+ * accounting is inlined into every program and a hit costs no call.
+ */
+#ifndef NOISETOP_NOISE_BPF_H
+#define NOISETOP_NOISE_BPF_H
+
+#include "kernel.h"
+#include "noise.h"
+
+#define barrier() asm volatile("" ::: "memory")
+#define READ_ONCE(x) (*(volatile typeof(x) *)&(x))
+#define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
+
+/*
+ * Declares a source and its id. The loader finds all of them in this section, so neither user
+ * space nor another file lists them.
+ */
+#define NOISE_SOURCE(source, source_class, source_identity)                                        \
+	enum { source##_source = __COUNTER__ };                                                    \
+	const struct noise_source noise_source_##source SEC(".rodata.sources")                     \
+		__attribute__((used)) = {                                                          \
+			.name = #source,                                                           \
+			.id = source##_source,                                                     \
+			.class = NOISE_CLASS_##source_class,                                       \
+			.identity = NOISE_IDENTITY_##source_identity,                              \
+	}
+
+#define LEVEL_BIT(level) (1u << NOISE_LEVEL_##level)
+
+/* The state of this CPU, or NULL when it is not watched. */
+static __always_inline struct noise_cpu *noise_this_cpu(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	if (cpu >= NOISE_MAX_CPUS)
+		return NULL;
+	u32 slot = noise_slots[cpu];
+	if (!slot)
+		return NULL;
+	slot--;
+	return bpf_map_lookup_elem(&noise_cpus, &slot);
+}
+
+/* Whether what happens now can be noise: always in CPU mode, else only around a victim. */
+static __always_inline bool noise_wanted(struct noise_cpu *c)
+{
+	if (!c->synced)
+		noise_sync(c);
+	return !noise_victim_tgid || c->victim_tid;
+}
+
+static __always_inline void noise_lose(struct noise_cpu *c, enum noise_loss reason)
+{
+	__sync_fetch_and_add(&c->losses[reason], 1);
+}
+
+/*
+ * Now, and the closed time as of now. A frame of a higher level that closes between the two reads
+ * would be counted on the wrong side, so look again until none did.
+ */
+static __always_inline u64 noise_now(struct noise_cpu *c, u64 *closed_ns)
+{
+	u64 now = 0;
+	for (int i = 0; i < 3; i++) {
+		*closed_ns = READ_ONCE(c->closed_ns);
+		now = bpf_ktime_get_ns();
+		if (*closed_ns == READ_ONCE(c->closed_ns))
+			break;
+	}
+	return now;
+}
+
+static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 source, u64 id,
+				       u64 object)
+{
+	struct noise_frame *frame = &c->frames[level];
+	if (c->open_levels & 1u << level)
+		noise_lose(c, NOISE_LOSS_UNBALANCED);
+	frame->source = source;
+	frame->id = id;
+	frame->object = object;
+	c->open_levels |= 1u << level;
+	/* Last, so that setting up the frame is not counted as part of it. */
+	frame->start_ns = noise_now(c, &frame->closed_ns);
+}
+
+/* Where a writer puts its record, or NULL and a count. Pair with noise_commit() in either case. */
+static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 *writer)
+{
+	u32 nest = c->writers;
+	*writer = nest;
+	c->writers = nest + 1;
+	barrier();
+	if (nest >= NOISE_RINGS) {
+		noise_lose(c, NOISE_LOSS_NESTING);
+		return NULL;
+	}
+	struct noise_ring *ring = &c->rings[nest];
+	u32 records = nest ? NOISE_NESTED_RECORDS : noise_ring_records;
+	u64 head = ring->head;
+	if (head - ring->tail_seen >= records) {
+		ring->tail_seen = READ_ONCE(c->tails[nest]);
+		if (head - ring->tail_seen >= records) {
+			noise_lose(c, NOISE_LOSS_RING_FULL);
+			return NULL;
+		}
+	}
+	u32 index = c->first_record + (head & (records - 1));
+	if (nest)
+		index += noise_ring_records + (nest - 1) * NOISE_NESTED_RECORDS;
+	return bpf_map_lookup_elem(&noise_records, &index);
+}
+
+static __always_inline void noise_commit(struct noise_cpu *c, struct noise_event *event, u32 writer)
+{
+	barrier();
+	if (event && writer < NOISE_RINGS)
+		WRITE_ONCE(c->rings[writer].head, c->rings[writer].head + 1);
+	barrier();
+	c->writers = writer;
+}
+
+/* The frame that a callback of this level runs in. */
+static __always_inline u32 noise_level_below(u32 level)
+{
+	if (level == NOISE_LEVEL_IRQ_CALLBACK)
+		return NOISE_LEVEL_IRQ;
+	if (level == NOISE_LEVEL_SOFTIRQ_CALLBACK)
+		return NOISE_LEVEL_SOFTIRQ;
+	return NOISE_LEVEL_THREAD;
+}
+
+static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *event, u32 level,
+				       u32 flags)
+{
+	struct noise_frame *frame = &c->frames[level];
+	u32 below = noise_level_below(level);
+	event->id = frame->id;
+	event->tid = c->tid;
+	event->cpu = c->cpu;
+	event->source = frame->source;
+	event->level = level;
+	event->parent_source = frame->source;
+	event->parent_id = 0;
+	if ((level == NOISE_LEVEL_IRQ_CALLBACK || level == NOISE_LEVEL_SOFTIRQ_CALLBACK) &&
+	    c->open_levels & 1u << below) {
+		event->parent_source = c->frames[below].source;
+		event->parent_id = c->frames[below].id;
+	}
+	if (level == NOISE_LEVEL_SOFTIRQ || level == NOISE_LEVEL_SOFTIRQ_CALLBACK)
+		flags |= c->softirq_flags;
+	if (flags & NOISE_FLAG_THREADED) {
+		__builtin_memcpy(event->comm, c->comm, sizeof(event->comm));
+	} else {
+		event->object = frame->object;
+	}
+	if (!(c->open_levels & ((1u << level) - 1)))
+		flags |= NOISE_FLAG_OUTERMOST;
+	event->flags = flags;
+}
+
+/* Closes a frame and accounts its time. NULL when there is nothing to record; else noise_commit(). */
+static __always_inline struct noise_event *noise_close(struct noise_cpu *c, u32 level, u32 flags,
+						       u32 *writer)
+{
+	struct noise_frame *frame = &c->frames[level];
+	u64 closed_ns;
+	u64 gross_ns = noise_now(c, &closed_ns) - frame->start_ns;
+	u64 nested_ns = closed_ns - frame->closed_ns;
+	u64 net_ns = gross_ns - nested_ns;
+	if (nested_ns > gross_ns) {
+		noise_lose(c, NOISE_LOSS_NEGATIVE);
+		net_ns = 0;
+	}
+	c->open_levels &= ~(1u << level);
+	__sync_fetch_and_add(&c->closed_ns, net_ns);
+	struct noise_event *event = noise_claim(c, writer);
+	if (!event)
+		return NULL;
+	event->start_ns = frame->start_ns;
+	event->gross_ns = gross_ns;
+	event->net_ns = net_ns;
+	event->victim_tid = c->victim_tid;
+	noise_fill(c, event, level, flags);
+	return event;
+}
+
+static __always_inline void noise_close_and_commit(struct noise_cpu *c, u32 level, u32 flags)
+{
+	u32 writer;
+	struct noise_event *event = noise_close(c, level, flags, &writer);
+	noise_commit(c, event, writer);
+}
+
+/* Whether `source` is what is open at `level`; else its entry was missed, and that is counted. */
+static __always_inline bool noise_is_open(struct noise_cpu *c, u32 level, u32 source)
+{
+	if (c->open_levels & 1u << level && c->frames[level].source == source)
+		return true;
+	noise_lose(c, NOISE_LOSS_UNBALANCED);
+	return false;
+}
+
+static __always_inline int noise_begin(u32 level, u32 source, u64 id)
+{
+	struct noise_cpu *c = noise_this_cpu();
+	if (c && noise_wanted(c))
+		noise_open(c, level, source, id, 0);
+	return 0;
+}
+
+static __always_inline int noise_end(u32 level, u32 source)
+{
+	struct noise_cpu *c = noise_this_cpu();
+	if (c && noise_wanted(c) && noise_is_open(c, level, source))
+		noise_close_and_commit(c, level, 0);
+	return 0;
+}
+
+/* A callback belongs to whatever is running: an interrupt, a softirq, or the thread itself. */
+static __always_inline int noise_begin_callback(u32 source, u64 function, u64 object)
+{
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c || !noise_wanted(c))
+		return 0;
+	if (c->open_levels & LEVEL_BIT(IRQ))
+		noise_open(c, NOISE_LEVEL_IRQ_CALLBACK, source, function, object);
+	else if (c->open_levels & LEVEL_BIT(SOFTIRQ))
+		noise_open(c, NOISE_LEVEL_SOFTIRQ_CALLBACK, source, function, object);
+	else
+		noise_open(c, NOISE_LEVEL_WORK, source, function, object);
+	return 0;
+}
+
+static __always_inline int noise_end_callback(u32 source)
+{
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c || !noise_wanted(c))
+		return 0;
+	u32 level = NOISE_LEVEL_WORK;
+	if (c->open_levels & LEVEL_BIT(IRQ))
+		level = NOISE_LEVEL_IRQ_CALLBACK;
+	else if (c->open_levels & LEVEL_BIT(SOFTIRQ))
+		level = NOISE_LEVEL_SOFTIRQ_CALLBACK;
+	if (!noise_is_open(c, level, source))
+		return 0;
+	if (level == NOISE_LEVEL_IRQ_CALLBACK)
+		noise_close_and_commit(c, NOISE_LEVEL_IRQ_CALLBACK, 0);
+	else if (level == NOISE_LEVEL_SOFTIRQ_CALLBACK)
+		noise_close_and_commit(c, NOISE_LEVEL_SOFTIRQ_CALLBACK, 0);
+	else
+		noise_close_and_commit(c, NOISE_LEVEL_WORK, 0);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The records that the kernel side and user space share. This is the only place that states their
+ * layout: the BPF programs and _native.c include it, Python reads it from the BTF of the embedded
+ * object, and a recording carries that description along. Plain C types, no implicit padding.
+ */
+#ifndef NOISETOP_NOISE_H
+#define NOISETOP_NOISE_H
+
+typedef unsigned char noise_u8;
+typedef unsigned short noise_u16;
+typedef unsigned int noise_u32;
+typedef unsigned long long noise_u64;
+
+/* Raise it when the meaning of a field changes; added fields need no new version. */
+#define NOISE_LAYOUT_VERSION 1
+
+#define NOISE_MAX_CPUS 4096
+#define NOISE_COMM_LEN 16
+
+/* First step of a source's path. */
+enum noise_class {
+	NOISE_CLASS_NMI,
+	NOISE_CLASS_IRQ,
+	NOISE_CLASS_IPI,
+	NOISE_CLASS_TIMER,
+	NOISE_CLASS_SOFTIRQ,
+	NOISE_CLASS_THREAD,
+	NOISE_CLASS_FAULT,
+	NOISE_CLASS_HARDWARE,
+};
+
+/*
+ * Where a frame lies on its CPU. A frame of one level is only ever interrupted by frames of higher
+ * levels, so each level has one place of its own and the stack needs no depth counter that two
+ * contexts could race for.
+ */
+enum noise_level {
+	NOISE_LEVEL_THREAD,
+	NOISE_LEVEL_WORK, /* work item, or callback, run by the thread below it */
+	NOISE_LEVEL_SOFTIRQ,
+	NOISE_LEVEL_SOFTIRQ_CALLBACK,
+	NOISE_LEVEL_IRQ,
+	NOISE_LEVEL_IRQ_NESTED, /* demultiplexed line handled inside its parent's handler */
+	NOISE_LEVEL_IRQ_CALLBACK,
+	NOISE_LEVEL_NMI,
+	NOISE_LEVELS,
+};
+
+/* What noise_event.id identifies, that is, how user space turns it into a name. */
+enum noise_identity {
+	NOISE_IDENTITY_NONE,     /* the source's own name says it all */
+	NOISE_IDENTITY_IRQ,      /* Linux interrupt number, action name in comm */
+	NOISE_IDENTITY_SOFTIRQ,  /* softirq vector */
+	NOISE_IDENTITY_FUNCTION, /* kernel text address */
+	NOISE_IDENTITY_TASK,     /* tid, task name in comm */
+};
+
+enum noise_flag {
+	NOISE_FLAG_OUTERMOST =
+		1 << 0, /* took the CPU from the victim itself, not from another frame */
+	NOISE_FLAG_UNHANDLED = 1 << 1, /* action on a shared line that did not own the interrupt */
+	NOISE_FLAG_CONTINUED = 1 << 2, /* segment of something that goes on in a later event */
+	NOISE_FLAG_THREADED = 1 << 3,  /* ran as the proper work of the thread named in comm */
+	NOISE_FLAG_SELF = 1 << 4,      /* the thread that ran belongs to the victims itself */
+};
+
+/* Why something that happened is not among the events. */
+enum noise_loss {
+	NOISE_LOSS_RING_FULL,  /* record dropped: user space was too slow */
+	NOISE_LOSS_NESTING,    /* record dropped: too many writers interrupted one another */
+	NOISE_LOSS_UNBALANCED, /* exit without its entry, or entry without its exit */
+	NOISE_LOSS_NEGATIVE,   /* net time came out below zero and was set to zero */
+	NOISE_LOSSES,
+};
+
+/* One source of noise, as its .bpf.c file declares it. */
+struct noise_source {
+	char name[24];
+	noise_u8 id;
+	noise_u8 class;    /* enum noise_class */
+	noise_u8 identity; /* enum noise_identity */
+	noise_u8 reserved[5];
+};
+
+/* One closed interval on one CPU: one cache line. */
+struct noise_event {
+	noise_u64 start_ns; /* CLOCK_MONOTONIC */
+	noise_u64 gross_ns; /* end - start */
+	noise_u64 net_ns;   /* without what nested frames took */
+	noise_u64 id;       /* see enum noise_identity */
+	union {
+		char comm[NOISE_COMM_LEN];
+		noise_u64 object; /* kernel object that links this event to its trigger */
+	};
+	noise_u32 tid;        /* task that was current */
+	noise_u32 victim_tid; /* 0: nobody lost time, the CPU was idle */
+	noise_u16 cpu;
+	noise_u16 parent_id; /* interrupt number or softirq vector of the frame around a callback */
+	noise_u8 source;
+	noise_u8 parent_source; /* equal to source where no frame was around it */
+	noise_u8 level;         /* enum noise_level */
+	noise_u8 flags;         /* enum noise_flag */
+};
+
+/*
+ * A recording is a text header and then blocks of these kinds, each written with one call, so that
+ * a file cut short loses its last block at most.
+ */
+enum noise_block_kind {
+	NOISE_BLOCK_EVENTS, /* struct noise_event[] */
+	NOISE_BLOCK_LOSSES, /* struct noise_losses[], absolute counts since the books were opened */
+	NOISE_BLOCK_JSON,   /* what is known only later, as one JSON object */
+	NOISE_BLOCK_SYMBOLS, /* kernel symbols, zlib-compressed lines "address name" */
+};
+
+#define NOISE_BLOCK_MAGIC 0x6b6c6274 /* "tblk" */
+
+struct noise_block {
+	noise_u32 magic;
+	noise_u32 kind;  /* enum noise_block_kind */
+	noise_u64 bytes; /* of what follows, a multiple of 8 */
+};
+
+struct noise_losses {
+	noise_u32 cpu;
+	noise_u32 reserved;
+	noise_u64 counts[NOISE_LOSSES];
+};
+
+/* An interval that has begun. */
+struct noise_frame {
+	noise_u64 start_ns;
+	noise_u64 closed_ns; /* noise_cpu.closed_ns when it began */
+	noise_u64 id;
+	noise_u64 object;
+	noise_u32 source;
+	noise_u32 reserved;
+};
+
+/* A record ring that one CPU writes and one user thread reads. Positions count records, unwrapped. */
+struct noise_ring {
+	noise_u64 head;
+	noise_u64 tail_seen; /* the reader's position when last looked up */
+};
+
+/*
+ * A writer that interrupts another one on its CPU takes the next ring, so no position is ever
+ * claimed twice and no atomic instruction is needed. The first ring carries nearly everything.
+ */
+#define NOISE_RINGS 4
+#define NOISE_NESTED_RECORDS 256 /* records in each ring but the first */
+
+/* The state of one watched CPU. Written by that CPU alone, but for `tails`. */
+struct noise_cpu {
+	noise_u64 closed_ns;   /* net time of all frames closed so far */
+	noise_u32 open_levels; /* bit per enum noise_level */
+	noise_u32 writers;     /* emissions in progress on this CPU */
+	noise_u32 tid;         /* current task */
+	noise_u32 victim_tid;  /* who loses time now, 0: nobody */
+	noise_u32 waiting_tid; /* victim that was preempted here and has not come back */
+	noise_u16 cpu;
+	noise_u8 synced; /* current task known */
+	noise_u8
+		softirq_flags; /* NOISE_FLAG_THREADED where softirqs are the current thread's own work */
+	struct noise_ring rings[NOISE_RINGS];
+	noise_u32 first_record; /* of its rings, in the array of records */
+	noise_u32 reserved[3];
+	char comm[NOISE_COMM_LEN]; /* of the current kernel thread or intruder */
+	struct noise_frame frames[NOISE_LEVELS];
+	noise_u64 losses[NOISE_LOSSES];
+	noise_u64 reserved_too[4];
+	noise_u64 tails[8]; /* user space's positions in rings[], on a line of their own */
+};
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Interrupts that the local APIC raises itself (x86): arch/x86/include/asm/trace/irq_vectors.h.
+ * They never come through irq_handler_entry.
+ */
+#include "noise.bpf.h"
+
+#define NOISE_VECTOR(vector, class)                                                                \
+	NOISE_SOURCE(vector, class, NONE);                                                         \
+	SEC("tp_btf/" #vector "_entry")                                                            \
+	int vector##_entry(u64 *ctx)                                                               \
+	{                                                                                          \
+		return noise_begin(NOISE_LEVEL_IRQ, vector##_source, 0);                           \
+	}                                                                                          \
+	SEC("tp_btf/" #vector "_exit")                                                             \
+	int vector##_exit(u64 *ctx)                                                                \
+	{                                                                                          \
+		return noise_end(NOISE_LEVEL_IRQ, vector##_source);                                \
+	}
+
+NOISE_VECTOR(local_timer, TIMER)
+NOISE_VECTOR(reschedule, IPI)
+NOISE_VECTOR(call_function, IPI)
+NOISE_VECTOR(call_function_single, IPI)
+NOISE_VECTOR(irq_work, IPI)
+NOISE_VECTOR(x86_platform_ipi, IPI)
+NOISE_VECTOR(thermal_apic, IRQ)
+NOISE_VECTOR(threshold_apic, IRQ)
+NOISE_VECTOR(deferred_error_apic, IRQ)
+NOISE_VECTOR(error_apic, IRQ)
+NOISE_VECTOR(spurious_apic, IRQ)

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The only reader of the rings. It polls from a housekeeping CPU, so that a watched CPU never has
+ * to wake anybody, and holds no GIL.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracer.h"
+
+#define NSEC_PER_SEC 1000000000ull
+#define SPOOL_BLOCK_BYTES (1u << 20)
+#define LOSSES_INTERVAL_NS NSEC_PER_SEC
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+uint64_t monotonic_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static int buffer__append(struct buffer *buffer, const void *bytes, size_t size)
+{
+	if (buffer->size + size > buffer->capacity) {
+		size_t capacity = buffer->capacity ? buffer->capacity * 2 : 1 << 16;
+		while (capacity < buffer->size + size)
+			capacity *= 2;
+		char *data = realloc(buffer->data, capacity);
+		if (!data)
+			return -ENOMEM;
+		buffer->data = data;
+		buffer->capacity = capacity;
+	}
+	memcpy(buffer->data + buffer->size, bytes, size);
+	buffer->size += size;
+	return 0;
+}
+
+/* All or nothing: a part that was written when the disk filled up is cut off again. */
+static int spool__write(int fd, const void *bytes, size_t size)
+{
+	off_t start = lseek(fd, 0, SEEK_CUR);
+	const char *next = bytes;
+	size_t left = size;
+	while (left) {
+		ssize_t written = write(fd, next, left);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0) {
+			int err = written < 0 ? -errno : -EIO;
+			if (!ftruncate(fd, start))
+				lseek(fd, start, SEEK_SET);
+			return err;
+		}
+		next += written;
+		left -= written;
+	}
+	return 0;
+}
+
+/* The staging buffer begins with room for the block's header, so that a block is one write. */
+static void spool__flush(struct tracer *t)
+{
+	struct noise_block *block = (void *)t->staging.data;
+	if (!block || t->staging.size <= sizeof(*block))
+		return;
+	block->magic = NOISE_BLOCK_MAGIC;
+	block->kind = NOISE_BLOCK_EVENTS;
+	block->bytes = t->staging.size - sizeof(*block);
+	int err = t->spool_errno
+			  ? -t->spool_errno
+			  : spool__write(t->config.spool_fd, t->staging.data, t->staging.size);
+	uint64_t events = block->bytes / sizeof(struct noise_event);
+	pthread_mutex_lock(&t->lock);
+	if (err) {
+		t->spool_errno = -err;
+		t->lost_spool += events;
+		t->events -= events;
+	}
+	pthread_mutex_unlock(&t->lock);
+	t->staging.size = 0;
+}
+
+static void spool__append(struct tracer *t, const struct noise_event *events, size_t count)
+{
+	static const struct noise_block no_header;
+	size_t bytes = count * sizeof(*events);
+	int err = 0;
+	if (!t->staging.size)
+		err = buffer__append(&t->staging, &no_header, sizeof(no_header));
+	if (!err)
+		err = buffer__append(&t->staging, events, bytes);
+	pthread_mutex_lock(&t->lock);
+	if (err)
+		t->lost_spool += count;
+	else
+		t->events += count;
+	pthread_mutex_unlock(&t->lock);
+	if (t->staging.size >= SPOOL_BLOCK_BYTES)
+		spool__flush(t);
+}
+
+static void batch__append(struct tracer *t, const struct noise_event *events, size_t count)
+{
+	size_t bytes = count * sizeof(*events);
+	pthread_mutex_lock(&t->lock);
+	if (t->batch.size + bytes > t->config.batch_limit ||
+	    buffer__append(&t->batch, events, bytes))
+		t->lost_batch += count;
+	else
+		t->events += count;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void deliver(struct tracer *t, const struct noise_event *events, size_t count)
+{
+	if (!count)
+		return;
+	if (t->config.spool_fd >= 0)
+		spool__append(t, events, count);
+	else
+		batch__append(t, events, count);
+}
+
+/* Hands on the longest runs of events that lie wholly inside the window. */
+static void deliver_window(struct tracer *t, const struct noise_event *events, size_t count,
+			   uint64_t start_ns, uint64_t end_ns)
+{
+	size_t first = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct noise_event *event = &events[i];
+		if (event->start_ns >= start_ns && event->start_ns + event->gross_ns <= end_ns)
+			continue;
+		deliver(t, events + first, i - first);
+		first = i + 1;
+	}
+	deliver(t, events + first, count - first);
+}
+
+static void drain_ring(struct tracer *t, struct noise_cpu *state, uint32_t ring, uint64_t start_ns,
+		       uint64_t end_ns)
+{
+	uint32_t records = ring ? NOISE_NESTED_RECORDS : t->config.ring_records;
+	const struct noise_event *base = t->records + state->first_record;
+	if (ring)
+		base += t->config.ring_records + (ring - 1) * NOISE_NESTED_RECORDS;
+	uint64_t head = __atomic_load_n(&state->rings[ring].head, __ATOMIC_ACQUIRE);
+	uint64_t tail = state->tails[ring];
+	while (tail != head) {
+		uint32_t index = tail & (records - 1);
+		size_t count = records - index;
+		if (count > head - tail)
+			count = head - tail;
+		if (start_ns)
+			deliver_window(t, base + index, count, start_ns, end_ns);
+		tail += count;
+		__atomic_store_n(&state->tails[ring], tail, __ATOMIC_RELEASE);
+	}
+}
+
+static void drain_all(struct tracer *t)
+{
+	pthread_mutex_lock(&t->lock);
+	uint64_t start_ns = t->window_start_ns;
+	uint64_t end_ns = t->window_end_ns ? t->window_end_ns : UINT64_MAX;
+	pthread_mutex_unlock(&t->lock);
+	for (size_t i = 0; i < t->config.cpu_count; i++)
+		for (uint32_t ring = 0; ring < NOISE_RINGS; ring++)
+			drain_ring(t, &t->states[i], ring, start_ns, end_ns);
+	if (t->config.spool_fd >= 0)
+		spool__flush(t);
+}
+
+/* Counts since the books were opened, one entry for each watched CPU. */
+void drain__losses(struct tracer *t, struct noise_losses *losses)
+{
+	for (size_t i = 0; i < t->config.cpu_count; i++) {
+		losses[i].cpu = t->cpus[i];
+		losses[i].reserved = 0;
+		for (int reason = 0; reason < NOISE_LOSSES; reason++) {
+			uint64_t count =
+				__atomic_load_n(&t->states[i].losses[reason], __ATOMIC_RELAXED);
+			losses[i].counts[reason] = count - t->baseline[i].counts[reason];
+		}
+	}
+}
+
+static void spool_losses(struct tracer *t)
+{
+	size_t bytes = t->config.cpu_count * sizeof(struct noise_losses);
+	struct noise_block *block = malloc(sizeof(*block) + bytes);
+	if (!block || t->spool_errno || !t->window_start_ns) {
+		free(block);
+		return;
+	}
+	block->magic = NOISE_BLOCK_MAGIC;
+	block->kind = NOISE_BLOCK_LOSSES;
+	block->bytes = bytes;
+	drain__losses(t, (struct noise_losses *)(block + 1));
+	int err = spool__write(t->config.spool_fd, block, sizeof(*block) + bytes);
+	if (err)
+		t->spool_errno = -err;
+	free(block);
+}
+
+void drain__open_books(struct tracer *t, uint64_t now_ns)
+{
+	memset(t->baseline, 0, t->config.cpu_count * sizeof(*t->baseline));
+	drain__losses(t, t->baseline);
+	pthread_mutex_lock(&t->lock);
+	t->window_start_ns = now_ns;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void pin_to(int cpu)
+{
+	if (cpu < 0)
+		return;
+	cpu_set_t *set = CPU_ALLOC(cpu + 1);
+	size_t size = CPU_ALLOC_SIZE(cpu + 1);
+	if (!set)
+		return;
+	CPU_ZERO_S(size, set);
+	CPU_SET_S(cpu, size, set);
+	sched_setaffinity(0, size, set);
+	CPU_FREE(set);
+}
+
+static void *drain_thread(void *argument)
+{
+	struct tracer *t = argument;
+	pin_to(t->config.drain_cpu);
+	uint64_t next_ns = monotonic_ns(), next_losses_ns = next_ns + LOSSES_INTERVAL_NS;
+	bool stopping = false;
+	while (!stopping) {
+		next_ns += t->config.drain_interval_ns;
+		struct timespec until = {next_ns / NSEC_PER_SEC, next_ns % NSEC_PER_SEC};
+		pthread_mutex_lock(&t->lock);
+		int err = 0;
+		while (!t->stopping && err != ETIMEDOUT)
+			err = pthread_cond_timedwait(&t->wake, &t->lock, &until);
+		stopping = t->stopping;
+		t->drains++;
+		t->drain_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		pthread_mutex_unlock(&t->lock);
+		drain_all(t);
+		if (t->config.spool_fd >= 0 && (stopping || monotonic_ns() >= next_losses_ns)) {
+			spool_losses(t);
+			next_losses_ns += LOSSES_INTERVAL_NS;
+		}
+	}
+	return NULL;
+}
+
+int drain__start(struct tracer *t)
+{
+	int err = pthread_create(&t->thread, NULL, drain_thread, t);
+	t->thread_started = !err;
+	return -err;
+}
+
+/* Closes the books, drains what is left, and ends the thread. */
+void drain__stop(struct tracer *t)
+{
+	if (!t->thread_started)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->window_end_ns = monotonic_ns();
+	t->stopping = true;
+	pthread_cond_signal(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	t->thread_started = false;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include "module.h"
+#include "tracer.h"
+
+static PyMethodDef methods[] = {
+	{"layout", native_layout, METH_NOARGS,
+	 "layout() -> dict\n\nStructs, enums and sources of the BPF object, from its BTF."},
+	{NULL, NULL, 0, NULL},
+};
+
+static int execute(PyObject *module)
+{
+	libbpf_log__capture();
+	return session__add_to(module);
+}
+
+static PyModuleDef_Slot slots[] = {
+	{Py_mod_exec, execute},
+	{0, NULL},
+};
+
+static struct PyModuleDef definition = {
+	.m_base = PyModuleDef_HEAD_INIT,
+	.m_name = "noisetop._native",
+	.m_doc = "The BPF object, its life cycle and its rings.",
+	.m_methods = methods,
+	.m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+	return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The Python face of a tracer: noisetop._native.Session. */
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "module.h"
+#include "tracer.h"
+#include "noisetop.skel.h"
+
+struct session {
+	PyObject_HEAD struct tracer tracer;
+	bool opened;
+	bool attached;
+};
+
+static PyObject *tracer_error_type;
+
+/* The one place where an errno of ours becomes an exception: args are (errno, step, detail). */
+static PyObject *raise_error(int err, const char *step, const char *detail)
+{
+	PyObject *arguments = Py_BuildValue("(iss)", -err, step, detail);
+	if (arguments) {
+		PyErr_SetObject(tracer_error_type, arguments);
+		Py_DECREF(arguments);
+	}
+	return NULL;
+}
+
+static struct tracer *tracer_of(PyObject *self)
+{
+	struct session *session = (struct session *)self;
+	if (session->opened)
+		return &session->tracer;
+	PyErr_SetString(PyExc_ValueError, "the session is closed");
+	return NULL;
+}
+
+static int parse_cpus(PyObject *sequence, uint32_t **cpus, size_t *count)
+{
+	Py_ssize_t size = PySequence_Size(sequence);
+	if (size <= 0) {
+		if (!PyErr_Occurred())
+			PyErr_SetString(PyExc_ValueError, "no CPU to watch");
+		return -1;
+	}
+	*cpus = PyMem_Malloc(size * sizeof(**cpus));
+	*count = size;
+	for (Py_ssize_t i = 0; *cpus && i < size; i++) {
+		PyObject *item = PySequence_GetItem(sequence, i);
+		unsigned long cpu = item ? PyLong_AsUnsignedLong(item) : 0;
+		Py_XDECREF(item);
+		if (PyErr_Occurred())
+			return -1;
+		if (cpu >= NOISE_MAX_CPUS) {
+			PyErr_Format(PyExc_ValueError, "CPU %lu is beyond the limit of %d", cpu,
+				     NOISE_MAX_CPUS);
+			return -1;
+		}
+		(*cpus)[i] = cpu;
+	}
+	return *cpus ? 0 : -1;
+}
+
+static int session_open(struct session *session, const struct tracer_config *config)
+{
+	struct tracer_error error = {0};
+	struct tracer *t = &session->tracer;
+	int err;
+	session->opened = true;
+	Py_BEGIN_ALLOW_THREADS;
+	err = tracer__open(t, config, &error);
+	if (!err)
+		err = tracer__load(t, &error);
+	Py_END_ALLOW_THREADS;
+	if (!err) {
+		err = drain__start(t);
+		error.step = "thread";
+	}
+	if (err)
+		raise_error(err, error.step, error.detail);
+	return err ? -1 : 0;
+}
+
+static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	static char *names[] = {"cpus",      "victim_tgid",       "ring_records", "spool_fd",
+				"drain_cpu", "drain_interval_ns", "batch_limit",  NULL};
+	struct session *session = (struct session *)self;
+	PyObject *sequence;
+	uint32_t *cpus = NULL;
+	struct tracer_config config = {.spool_fd = -1, .drain_cpu = -1};
+	unsigned long long interval_ns, limit;
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OIIiiKK", names, &sequence,
+					 &config.victim_tgid, &config.ring_records,
+					 &config.spool_fd, &config.drain_cpu, &interval_ns, &limit))
+		return -1;
+	if (session->opened || config.ring_records & (config.ring_records - 1)) {
+		PyErr_SetString(PyExc_ValueError, "ring_records must be a power of two");
+		return -1;
+	}
+	config.drain_interval_ns = interval_ns;
+	config.batch_limit = limit;
+	int err = parse_cpus(sequence, &cpus, &config.cpu_count);
+	config.cpus = cpus;
+	if (!err)
+		err = session_open(session, &config);
+	PyMem_Free(cpus);
+	return err;
+}
+
+static PyObject *session_attach(PyObject *self, PyObject *unused)
+{
+	struct tracer *t = tracer_of(self);
+	struct tracer_error error = {0};
+	int err;
+	if (!t)
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS;
+	err = tracer__attach(t, &error);
+	Py_END_ALLOW_THREADS;
+	if (err)
+		return raise_error(err, error.step, error.detail);
+	Py_RETURN_NONE;
+}
+
+static PyObject *session_open_books(PyObject *self, PyObject *unused)
+{
+	struct tracer *t = tracer_of(self);
+	if (!t)
+		return NULL;
+	uint64_t now_ns = monotonic_ns();
+	drain__open_books(t, now_ns);
+	return PyLong_FromUnsignedLongLong(now_ns);
+}
+
+static PyObject *session_close_books(PyObject *self, PyObject *unused)
+{
+	struct tracer *t = tracer_of(self);
+	if (!t)
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS;
+	drain__stop(t);
+	Py_END_ALLOW_THREADS;
+	return PyLong_FromUnsignedLongLong(t->window_end_ns);
+}
+
+static PyObject *session_read(PyObject *self, PyObject *unused)
+{
+	struct tracer *t = tracer_of(self);
+	if (!t)
+		return NULL;
+	pthread_mutex_lock(&t->lock);
+	struct buffer batch = t->batch;
+	memset(&t->batch, 0, sizeof(t->batch));
+	pthread_mutex_unlock(&t->lock);
+	PyObject *bytes = PyBytes_FromStringAndSize(batch.data ? batch.data : "", batch.size);
+	free(batch.data);
+	return bytes;
+}
+
+static PyObject *session_losses(PyObject *self, PyObject *unused)
+{
+	struct tracer *t = tracer_of(self);
+	if (!t)
+		return NULL;
+	size_t bytes = t->config.cpu_count * sizeof(struct noise_losses);
+	struct noise_losses *losses = PyMem_Malloc(bytes);
+	if (!losses)
+		return PyErr_NoMemory();
+	drain__losses(t, losses);
+	PyObject *result = PyBytes_FromStringAndSize((char *)losses, bytes);
+	PyMem_Free(losses);
+	return result;
+}
+
+static PyObject *session_counters(PyObject *self, PyObject *unused)
+{
+	struct tracer *t = tracer_of(self);
+	if (!t)
+		return NULL;
+	pthread_mutex_lock(&t->lock);
+	PyObject *result = Py_BuildValue(
+		"{s:K,s:K,s:K,s:K,s:K,s:i}", "events", (unsigned long long)t->events, "lost_batch",
+		(unsigned long long)t->lost_batch, "lost_spool", (unsigned long long)t->lost_spool,
+		"drains", (unsigned long long)t->drains, "drain_cpu_ns",
+		(unsigned long long)t->drain_cpu_ns, "spool_errno", t->spool_errno);
+	pthread_mutex_unlock(&t->lock);
+	return result;
+}
+
+static PyObject *describe_program(struct bpf_program *program)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+	bool loaded = bpf_program__autoload(program) &&
+		      !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size);
+	const char *section = bpf_program__section_name(program);
+	const char *tracepoint = strchr(section, '/');
+	return Py_BuildValue("{s:s,s:s,s:N,s:K,s:K,s:K}", "name", bpf_program__name(program),
+			     "tracepoint", tracepoint ? tracepoint + 1 : section, "loaded",
+			     PyBool_FromLong(loaded), "run_count", (unsigned long long)info.run_cnt,
+			     "run_time_ns", (unsigned long long)info.run_time_ns,
+			     "recursion_misses", (unsigned long long)info.recursion_misses);
+}
+
+static PyObject *session_programs(PyObject *self, PyObject *unused)
+{
+	struct tracer *t = tracer_of(self);
+	PyObject *list = t ? PyList_New(0) : NULL;
+	if (!list)
+		return NULL;
+	struct bpf_program *program;
+	bpf_object__for_each_program(program, t->skeleton->obj)
+	{
+		PyObject *entry = describe_program(program);
+		int err = entry ? PyList_Append(list, entry) : -1;
+		Py_XDECREF(entry);
+		if (err) {
+			Py_DECREF(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+static void session_destroy(struct session *session)
+{
+	if (!session->opened)
+		return;
+	session->opened = false;
+	Py_BEGIN_ALLOW_THREADS;
+	tracer__destroy(&session->tracer);
+	Py_END_ALLOW_THREADS;
+}
+
+static PyObject *session_close(PyObject *self, PyObject *unused)
+{
+	session_destroy((struct session *)self);
+	Py_RETURN_NONE;
+}
+
+static void session_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+	session_destroy((struct session *)self);
+	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+	release(self);
+	Py_DECREF(type);
+}
+
+/* Run-time statistics of all BPF programs, on as long as the returned descriptor is open. */
+static PyObject *session_enable_stats(PyObject *self, PyObject *unused)
+{
+	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (fd < 0)
+		return raise_error(-errno, "stats", "");
+	return PyLong_FromLong(fd);
+}
+
+static PyMethodDef methods[] = {
+	{"attach", session_attach, METH_NOARGS, "attach() -> None"},
+	{"open_books", session_open_books, METH_NOARGS,
+	 "open_books() -> int\n\nEvents count from now on, CLOCK_MONOTONIC ns."},
+	{"close_books", session_close_books, METH_NOARGS,
+	 "close_books() -> int\n\nDrains what happened up to now, then delivers nothing more."},
+	{"read", session_read, METH_NOARGS,
+	 "read() -> bytes\n\nstruct noise_event[] since the last call."},
+	{"losses", session_losses, METH_NOARGS,
+	 "losses() -> bytes\n\nstruct noise_losses[], one per CPU."},
+	{"counters", session_counters, METH_NOARGS, "counters() -> dict\n\nOf the drain thread."},
+	{"programs", session_programs, METH_NOARGS, "programs() -> list[dict]"},
+	{"enable_stats", session_enable_stats, METH_NOARGS, "enable_stats() -> int"},
+	{"close", session_close, METH_NOARGS, "close() -> None\n\nDetaches and unloads."},
+	{NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+	{Py_tp_init, session_init},
+	{Py_tp_dealloc, session_dealloc},
+	{Py_tp_methods, methods},
+	{Py_tp_doc, "Session(cpus, victim_tgid, ring_records, spool_fd, drain_cpu, "
+		    "drain_interval_ns, batch_limit)\n\nA loaded BPF object and its drain thread."},
+	{0, NULL},
+};
+
+static PyType_Spec spec = {
+	.name = "noisetop._native.Session",
+	.basicsize = sizeof(struct session),
+	.flags = Py_TPFLAGS_DEFAULT,
+	.slots = slots,
+};
+
+int session__add_to(PyObject *module)
+{
+	tracer_error_type = PyErr_NewExceptionWithDoc("noisetop._native.TracerError",
+						      "args: (errno, step, libbpf's last message)",
+						      PyExc_Exception, NULL);
+	if (!tracer_error_type || PyModule_AddObjectRef(module, "TracerError", tracer_error_type))
+		return -1;
+	PyObject *type = PyType_FromSpec(&spec);
+	int err = type ? PyModule_AddObjectRef(module, "Session", type) : -1;
+	Py_XDECREF(type);
+	return err;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "tracer.h"
+#include "noisetop.skel.h"
+
+_Static_assert(sizeof(struct noise_event) == 64, "one event is one cache line");
+_Static_assert(sizeof(struct noise_cpu) % 64 == 0, "states of two CPUs share no cache line");
+_Static_assert(offsetof(struct noise_cpu, tails) % 64 == 0, "what user space writes is apart");
+
+static char last_message[256];
+
+static int keep_warning(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (level == LIBBPF_WARN)
+		vsnprintf(last_message, sizeof(last_message), format, args);
+	return 0;
+}
+
+void libbpf_log__capture(void)
+{
+	libbpf_set_print(keep_warning);
+}
+
+const char *libbpf_log__last(void)
+{
+	return last_message;
+}
+
+static int fail(struct tracer_error *error, const char *step, int err)
+{
+	error->step = step;
+	snprintf(error->detail, sizeof(error->detail), "%s", last_message);
+	error->detail[strcspn(error->detail, "\n")] = '\0';
+	return err;
+}
+
+/* Leaves out the programs whose tracepoint this kernel does not have, told by its BTF. */
+static void leave_out_missing(struct tracer *t, const struct btf *kernel)
+{
+	struct bpf_program *program;
+	bpf_object__for_each_program(program, t->skeleton->obj)
+	{
+		char type_name[128];
+		const char *tracepoint = strchr(bpf_program__section_name(program), '/');
+		snprintf(type_name, sizeof(type_name), "btf_trace_%s",
+			 tracepoint ? tracepoint + 1 : "");
+		if (btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF) < 0)
+			bpf_program__set_autoload(program, false);
+	}
+}
+
+/* Number of arguments of a tracepoint, without the leading context of its BTF typedef. */
+static int tracepoint_arguments(const struct btf *kernel, const char *type_name)
+{
+	int id = btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF);
+	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(kernel, id);
+	while (type && (btf_is_typedef(type) || btf_is_ptr(type)))
+		type = btf__type_by_id(kernel, type->type);
+	return type && btf_is_func_proto(type) ? btf_vlen(type) - 1 : -1;
+}
+
+static int configure(struct tracer *t, struct tracer_error *error)
+{
+	const struct tracer_config *config = &t->config;
+	struct noisetop_bpf *skeleton = t->skeleton;
+	struct btf *kernel = btf__load_vmlinux_btf();
+	if (!kernel)
+		return fail(error, "btf", -errno);
+	leave_out_missing(t, kernel);
+	skeleton->rodata->noise_switch_has_state =
+		tracepoint_arguments(kernel, "btf_trace_sched_switch") >= 4;
+	btf__free(kernel);
+
+	for (size_t i = 0; i < config->cpu_count; i++)
+		skeleton->rodata->noise_slots[t->cpus[i]] = i + 1;
+	skeleton->rodata->noise_victim_tgid = config->victim_tgid;
+	skeleton->rodata->noise_ring_records = config->ring_records;
+	t->stride = config->ring_records + (NOISE_RINGS - 1) * NOISE_NESTED_RECORDS;
+	int err = bpf_map__set_max_entries(skeleton->maps.noise_cpus, config->cpu_count);
+	if (!err)
+		err = bpf_map__set_max_entries(skeleton->maps.noise_records,
+					       config->cpu_count * t->stride);
+	return err ? fail(error, "open", err) : 0;
+}
+
+int tracer__open(struct tracer *t, const struct tracer_config *config, struct tracer_error *error)
+{
+	t->config = *config;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_condattr_t attributes;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->wake, &attributes);
+	t->cpus = calloc(config->cpu_count, sizeof(*t->cpus));
+	t->baseline = calloc(config->cpu_count, sizeof(*t->baseline));
+	if (!t->cpus || !t->baseline)
+		return fail(error, "open", -ENOMEM);
+	memcpy(t->cpus, config->cpus, config->cpu_count * sizeof(*t->cpus));
+	t->config.cpus = t->cpus;
+	last_message[0] = '\0';
+	t->skeleton = noisetop_bpf__open();
+	if (!t->skeleton)
+		return fail(error, "open", -errno);
+	return configure(t, error);
+}
+
+static int map_into_memory(struct bpf_map *map, void **address, size_t *bytes)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	size_t size = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+	*bytes = (size + page - 1) / page * page;
+	*address = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (*address == MAP_FAILED) {
+		*address = NULL;
+		return -errno;
+	}
+	return 0;
+}
+
+int tracer__load(struct tracer *t, struct tracer_error *error)
+{
+	int err = noisetop_bpf__load(t->skeleton);
+	if (err)
+		return fail(error, "load", err);
+	err = map_into_memory(t->skeleton->maps.noise_cpus, (void **)&t->states, &t->states_bytes);
+	if (!err)
+		err = map_into_memory(t->skeleton->maps.noise_records, (void **)&t->records,
+				      &t->records_bytes);
+	if (err)
+		return fail(error, "map", err);
+	for (size_t i = 0; i < t->config.cpu_count; i++) {
+		t->states[i].cpu = t->cpus[i];
+		t->states[i].first_record = i * t->stride;
+	}
+	return 0;
+}
+
+int tracer__attach(struct tracer *t, struct tracer_error *error)
+{
+	int err = noisetop_bpf__attach(t->skeleton);
+	return err ? fail(error, "attach", err) : 0;
+}
+
+void tracer__destroy(struct tracer *t)
+{
+	drain__stop(t);
+	if (t->states)
+		munmap(t->states, t->states_bytes);
+	if (t->records)
+		munmap(t->records, t->records_bytes);
+	noisetop_bpf__destroy(t->skeleton);
+	free(t->cpus);
+	free(t->baseline);
+	free(t->batch.data);
+	free(t->staging.data);
+	pthread_cond_destroy(&t->wake);
+	pthread_mutex_destroy(&t->lock);
+}

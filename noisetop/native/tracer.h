@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of the BPF object: open, load, attach, drain, destroy. No Python in here. */
+#ifndef NOISETOP_TRACER_H
+#define NOISETOP_TRACER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "noise.h"
+
+struct noisetop_bpf;
+
+struct tracer_config {
+	const uint32_t *cpus; /* watched, ascending */
+	size_t cpu_count;
+	uint32_t victim_tgid;  /* 0: CPU mode */
+	uint32_t ring_records; /* per CPU, a power of two */
+	int spool_fd;          /* -1: keep batches in memory */
+	int drain_cpu;         /* -1: leave the drain thread where its creator may run */
+	uint64_t drain_interval_ns;
+	size_t batch_limit; /* bytes kept for Python before further events are counted as lost */
+};
+
+/* Bytes that grow as needed. */
+struct buffer {
+	char *data;
+	size_t size;
+	size_t capacity;
+};
+
+struct tracer {
+	struct tracer_config config;
+	uint32_t *cpus;
+	struct noisetop_bpf *skeleton;
+	struct noise_cpu *states;    /* mapped, one per watched CPU */
+	struct noise_event *records; /* mapped */
+	size_t states_bytes;
+	size_t records_bytes;
+	uint32_t stride; /* records per watched CPU, all its rings */
+
+	/* Shared with the drain thread, under `lock`. */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	pthread_t thread;
+	bool thread_started;
+	bool stopping;
+	uint64_t window_start_ns; /* 0: the books are not open yet */
+	uint64_t window_end_ns;   /* 0: still open */
+	struct buffer batch;
+	struct buffer
+		staging; /* spool mode: what goes out with the next write; drain thread only */
+	struct noise_losses *baseline; /* counts when the books were opened */
+	uint64_t events;
+	uint64_t lost_batch; /* dropped because Python did not fetch */
+	uint64_t lost_spool; /* dropped because the disk took no more */
+	uint64_t drains;
+	uint64_t drain_cpu_ns; /* CPU time of the drain thread */
+	int spool_errno;       /* first error of the spool file */
+};
+
+/* What went wrong and in which step; the text of libbpf's last complaint where there is one. */
+struct tracer_error {
+	const char *step;
+	char detail[256];
+};
+
+int tracer__open(struct tracer *t, const struct tracer_config *config, struct tracer_error *error);
+int tracer__load(struct tracer *t, struct tracer_error *error);
+int tracer__attach(struct tracer *t, struct tracer_error *error);
+void tracer__destroy(struct tracer *t);
+
+/* drain.c */
+int drain__start(struct tracer *t);
+void drain__stop(struct tracer *t);
+void drain__open_books(struct tracer *t, uint64_t now_ns);
+void drain__losses(struct tracer *t, struct noise_losses *losses);
+uint64_t monotonic_ns(void);
+
+/* libbpf's messages, the last one kept for tracer_error. */
+void libbpf_log__capture(void);
+const char *libbpf_log__last(void);
+
+#endif
