@@ -85,7 +85,7 @@ static void spool__flush(struct tracer *t)
 	if (err) {
 		t->spool_errno = -err;
 		t->lost_spool += events;
-		t->events -= events;
+		t->spooled -= events;
 	}
 	pthread_mutex_unlock(&t->lock);
 	t->staging.size = 0;
@@ -104,7 +104,7 @@ static void spool__append(struct tracer *t, const struct noise_event *events, si
 	if (err)
 		t->lost_spool += count;
 	else
-		t->events += count;
+		t->spooled += count;
 	pthread_mutex_unlock(&t->lock);
 	if (t->staging.size >= SPOOL_BLOCK_BYTES)
 		spool__flush(t);
@@ -118,7 +118,7 @@ static void batch__append(struct tracer *t, const struct noise_event *events, si
 	    buffer__append(&t->batch, events, bytes))
 		t->lost_batch += count;
 	else
-		t->events += count;
+		t->batched += count;
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -128,7 +128,7 @@ static void deliver(struct tracer *t, const struct noise_event *events, size_t c
 		return;
 	if (t->config.spool_fd >= 0)
 		spool__append(t, events, count);
-	else
+	if (t->config.batch_limit)
 		batch__append(t, events, count);
 }
 

@@ -187,7 +187,8 @@ static PyObject *session_counters(PyObject *self, PyObject *unused)
 		return NULL;
 	pthread_mutex_lock(&t->lock);
 	PyObject *result = Py_BuildValue(
-		"{s:K,s:K,s:K,s:K,s:K,s:i}", "events", (unsigned long long)t->events, "lost_batch",
+		"{s:K,s:K,s:K,s:K,s:K,s:K,s:i}", "batched", (unsigned long long)t->batched,
+		"spooled", (unsigned long long)t->spooled, "lost_batch",
 		(unsigned long long)t->lost_batch, "lost_spool", (unsigned long long)t->lost_spool,
 		"drains", (unsigned long long)t->drains, "drain_cpu_ns",
 		(unsigned long long)t->drain_cpu_ns, "spool_errno", t->spool_errno);

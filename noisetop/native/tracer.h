@@ -18,10 +18,10 @@ struct tracer_config {
 	size_t cpu_count;
 	uint32_t victim_tgid;  /* 0: CPU mode */
 	uint32_t ring_records; /* per CPU, a power of two */
-	int spool_fd;          /* -1: keep batches in memory */
+	int spool_fd;          /* -1: no recording */
 	int drain_cpu;         /* -1: leave the drain thread where its creator may run */
 	uint64_t drain_interval_ns;
-	size_t batch_limit; /* bytes kept for Python before further events are counted as lost */
+	size_t batch_limit; /* bytes kept for Python, further events are lost; 0: keep none */
 };
 
 /* Bytes that grow as needed. */
@@ -53,7 +53,8 @@ struct tracer {
 	struct buffer
 		staging; /* spool mode: what goes out with the next write; drain thread only */
 	struct noise_losses *baseline; /* counts when the books were opened */
-	uint64_t events;
+	uint64_t batched; /* events handed to Python or waiting for it */
+	uint64_t spooled; /* events written to the spool file or about to be */
 	uint64_t lost_batch; /* dropped because Python did not fetch */
 	uint64_t lost_spool; /* dropped because the disk took no more */
 	uint64_t drains;

@@ -1,0 +1,135 @@
+"""Kernel records, their layout, and the interruptions that every view works on.
+
+Bytes end here: the layout comes from the BTF of the BPF object or from a recording's head, and is
+typed nowhere in Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntFlag
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Events = npt.NDArray[np.void]
+"""Structured array of ``struct noise_event``."""
+
+Interruptions = npt.NDArray[np.void]
+"""Structured array of INTERRUPTION."""
+
+INTERRUPTION = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("gross_ns", "<u8"),
+        ("net_ns", "<u8"),
+        ("source", "<u4"),  # index into the Source list that goes with the table
+        ("victim_tid", "<u4"),  # 0: the CPU was idle, nobody lost time
+        ("tid", "<u4"),  # task that was current; for a thread source the one that ran
+        ("cpu", "<u2"),
+        ("level", "u1"),
+        ("flags", "u1"),
+    ]
+)
+
+
+class Flag(IntFlag):
+    """Bits of ``flags``; names and values are those of ``enum noise_flag``."""
+
+    OUTERMOST = 1
+    UNHANDLED = 2
+    CONTINUED = 4
+    THREADED = 8
+    SELF = 16
+
+
+class Source(NamedTuple):
+    """Who takes time: a path of two to four steps, class first."""
+
+    path: tuple[str, ...]
+
+    @property
+    def noise_class(self) -> str:
+        """First step: nmi, irq, ipi, timer, softirq, thread, fault or hardware."""
+        return self.path[0]
+
+    @property
+    def label(self) -> str:
+        """The path in one line."""
+        return " › ".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """One ``struct noise_source``: what a .bpf.c file declares."""
+
+    name: str
+    noise_class: str
+    identity: str
+
+
+class Layout:
+    """Layout of the shared records, from ``_native.layout()`` or from a recording."""
+
+    def __init__(self, description: dict[str, Any]) -> None:
+        self.description = description
+        self.event = self.dtype("noise_event")
+        self.losses = self.dtype("noise_losses")
+        self.block = self.dtype("noise_block")
+        self.block_kinds = self._enum("noise_block_kind")
+        self.loss_reasons = [name.lower() for name in self._enum("noise_loss")][:-1]
+        self.kinds = {
+            int(kind["id"]): SourceKind(**{key: kind[key] for key in SourceKind.__slots__})
+            for kind in description["sources"]
+        }
+
+    @classmethod
+    def from_native(cls, native: dict[str, Any]) -> Layout:
+        """The layout that the BTF of the embedded object gives."""
+        bare = cls({**native, "sources": []})
+        classes = {value: name.lower() for name, value in bare._enum("noise_class").items()}
+        identities = {value: name.lower() for name, value in bare._enum("noise_identity").items()}
+        rows = np.frombuffer(native["sources"], dtype=bare.dtype("noise_source"))
+        sources = [
+            {
+                "id": int(row["id"]),
+                "name": row["name"].decode(),
+                "noise_class": classes[int(row["class"])],
+                "identity": identities[int(row["identity"])],
+            }
+            for row in rows
+        ]
+        return cls({**native, "sources": sources})
+
+    def dtype(self, struct: str) -> np.dtype[np.void]:
+        """NumPy type of a struct, by name."""
+        described = self.description["structs"][struct]
+        names, formats, offsets = [], [], []
+        for name, offset, kind, _, size, count in described["members"]:
+            if kind == "struct":
+                continue
+            names.append(name)
+            offsets.append(offset)
+            if kind == "bytes":
+                formats.append(f"S{count}")
+            else:
+                formats.append(f"<u{size}" if count == 1 else f"({count},)<u{size}")
+        return np.dtype(
+            {
+                "names": names,
+                "formats": formats,
+                "offsets": offsets,
+                "itemsize": described["size"],
+            }
+        )
+
+    def _enum(self, name: str) -> dict[str, int]:
+        """Values of an enum without the prefix that all its names share."""
+        values: dict[str, int] = self.description["enums"][name]
+        prefix = name.upper() + "_"
+        return {key.removeprefix(prefix): value for key, value in values.items()}
+
+    def flags(self) -> dict[str, int]:
+        """Names and values of ``enum noise_flag``."""
+        return self._enum("noise_flag")

@@ -1,0 +1,49 @@
+"""Histograms of durations with a bounded relative error.
+
+Buckets are logarithmic with 16 linear steps per octave, so a bucket's upper edge lies at most
+6.25 % above any duration in it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+STEP_BITS = 4
+_STEPS = 1 << STEP_BITS
+_OCTAVES = 40  # up to 2^43 ns, 2.4 hours
+BUCKETS = _STEPS * (_OCTAVES + 1)
+
+Counts = npt.NDArray[np.int64]
+
+
+def bucket_of(durations_ns: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Index of the bucket of each duration."""
+    # frexp is exact here: a double holds integers up to 2^53.
+    mantissa, exponent = np.frexp(durations_ns.astype(np.float64))
+    octave = np.maximum(exponent.astype(np.int64) - STEP_BITS - 1, 0)
+    small = durations_ns < 2 * _STEPS
+    step = np.floor(mantissa * (2 * _STEPS)).astype(np.int64)
+    bucket = np.where(small, durations_ns.astype(np.int64), octave * _STEPS + step)
+    return np.minimum(bucket, BUCKETS - 1)
+
+
+def edges_ns() -> npt.NDArray[np.int64]:
+    """Lower edges of all buckets, and at the end the upper edge of the last."""
+    bucket = np.arange(BUCKETS + 1)
+    octave = np.maximum(bucket // _STEPS - 1, 0)
+    return (bucket - octave * _STEPS) << octave
+
+
+_EDGES_NS = edges_ns()
+
+
+def percentile_ns(counts: Counts, share: float, max_ns: int) -> int:
+    """The smallest duration that at least ``share`` of all lie at or below: the upper edge of its
+    bucket, but never above the largest duration seen. 0 when there are none."""
+    total = int(counts.sum())
+    if not total:
+        return 0
+    rank = max(int(np.ceil(share * total)), 1)
+    bucket = int(np.searchsorted(np.cumsum(counts), rank))
+    return min(int(_EDGES_NS[bucket + 1]) - 1, max_ns)

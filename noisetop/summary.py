@@ -1,0 +1,349 @@
+"""Pure aggregation of interruptions: per CPU and source, exact to the nanosecond.
+
+The live view and the report of a recording use the same Summarizer, so they cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from noisetop.event import Flag, Interruptions, Source
+from noisetop.histogram import BUCKETS, Counts, bucket_of, percentile_ns
+
+EPISODE_GAP_NS = 1_000
+"""Interruptions less than this apart are one: the victim got nothing done in between, and a
+spinning thread sees a single gap."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSummary:
+    """One source on one CPU, or on all watched CPUs together. ``idle_*`` is no noise."""
+
+    source: Source
+    count: int
+    """Interruptions of a victim."""
+    net_ns: int
+    max_ns: int
+    """Largest net time of one interruption."""
+    max_start_ns: int
+    """When that one began, CLOCK_MONOTONIC."""
+    idle_count: int
+    idle_ns: int
+    histogram: Counts = field(repr=False, compare=False)
+    """Net times of ``count``, buckets of noisetop.histogram."""
+
+    @property
+    def mean_ns(self) -> float:
+        """Mean net time."""
+        return self.net_ns / self.count if self.count else 0.0
+
+    def percentile_ns(self, share: float) -> int:
+        """Net time that at most ``1 - share`` of the interruptions exceed, within 6.25 %."""
+        return percentile_ns(self.histogram, share, self.max_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassTotal:
+    """Count and net time of one class on one CPU."""
+
+    count: int
+    net_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSummary:
+    """One watched CPU; ``cpu`` is None in the sum over all of them."""
+
+    cpu: int | None
+    noise_ns: int
+    idle_ns: int
+    max_single_ns: int
+    """Longest contiguous stretch of noise."""
+    max_single_start_ns: int
+    sources: tuple[SourceSummary, ...]
+    """Largest net time first."""
+
+    @property
+    def count(self) -> int:
+        """Interruptions of a victim."""
+        return sum(source.count for source in self.sources)
+
+    def by_class(self) -> dict[str, ClassTotal]:
+        """Totals of each class that occurred."""
+        totals: dict[str, ClassTotal] = {}
+        for source in self.sources:
+            before = totals.get(source.source.noise_class, ClassTotal(0, 0))
+            totals[source.source.noise_class] = ClassTotal(
+                before.count + source.count, before.net_ns + source.net_ns
+            )
+        return totals
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What happened but is not among the events."""
+
+    by_cpu: dict[int, dict[str, int]] = field(default_factory=dict)
+    """Per CPU and reason; reasons are those of ``enum noise_loss``, in lower case."""
+    unread: int = 0
+    """Dropped after the rings because the live view did not fetch them in time."""
+    unwritten: int = 0
+    """Dropped after the rings because the disk did not take them."""
+    recursion_misses: int = 0
+    """Hits that the kernel skipped because the same program was running on that CPU."""
+
+    @property
+    def total(self) -> int:
+        """All events known to be missing."""
+        rings = sum(sum(counts.values()) for counts in self.by_cpu.values())
+        return rings + self.unread + self.unwritten + self.recursion_misses
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCost:
+    """What the tool itself used so far. None: not measured."""
+
+    cpu_ns: int = 0
+    """CPU time of all its threads."""
+    wakeups: int = 0
+    """Voluntary context switches of all its threads."""
+    bpf_ns_per_run: float | None = None
+    """Mean run time of one BPF program, sampled while attaching."""
+    bpf_runs: int = 0
+    """Programs run for the events so far: an entry and an exit each."""
+    housekeeping: str = ""
+    """CPUs that its threads are bound to; empty: none was left, they run anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Everything that a view shows about a period."""
+
+    start_ns: int
+    end_ns: int
+    cpus: tuple[CpuSummary, ...]
+    losses: Losses = Losses()
+    own_cost: OwnCost = OwnCost()
+    missing: tuple[str, ...] = ()
+    """Sources that this kernel does not offer."""
+    tasks: dict[int, str] = field(default_factory=dict)
+    """Names of victims by tid."""
+
+    @property
+    def duration_ns(self) -> int:
+        """Length of the period."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def noise_ns(self) -> int:
+        """Noise on all watched CPUs."""
+        return sum(cpu.noise_ns for cpu in self.cpus)
+
+    def all_cpus(self) -> CpuSummary:
+        """The watched CPUs taken together."""
+        merged: dict[Source, list[SourceSummary]] = {}
+        for cpu in self.cpus:
+            for source in cpu.sources:
+                merged.setdefault(source.source, []).append(source)
+        worst = max(self.cpus, key=lambda cpu: cpu.max_single_ns, default=None)
+        return CpuSummary(
+            cpu=None,
+            noise_ns=self.noise_ns,
+            idle_ns=sum(cpu.idle_ns for cpu in self.cpus),
+            max_single_ns=worst.max_single_ns if worst else 0,
+            max_single_start_ns=worst.max_single_start_ns if worst else 0,
+            sources=_largest_first(_merge(same) for same in merged.values()),
+        )
+
+
+def _merge(parts: Sequence[SourceSummary]) -> SourceSummary:
+    worst = max(parts, key=lambda part: part.max_ns)
+    return SourceSummary(
+        source=worst.source,
+        count=sum(part.count for part in parts),
+        net_ns=sum(part.net_ns for part in parts),
+        max_ns=worst.max_ns,
+        max_start_ns=worst.max_start_ns,
+        idle_count=sum(part.idle_count for part in parts),
+        idle_ns=sum(part.idle_ns for part in parts),
+        histogram=np.sum([part.histogram for part in parts], axis=0),
+    )
+
+
+def _largest_first(sources: Iterable[SourceSummary]) -> tuple[SourceSummary, ...]:
+    return tuple(
+        sorted(sources, key=lambda one: (-one.net_ns, -one.idle_ns, one.source.path))
+    )
+
+
+@dataclass(slots=True)
+class _Episode:
+    """The longest stretch of noise on one CPU so far, and the one that may still go on."""
+
+    end_ns: int = 0
+    start_ns: int = 0
+    noise_ns: int = 0
+    max_ns: int = 0
+    max_start_ns: int = 0
+
+    def add(self, outermost: Interruptions) -> None:
+        """Outermost interruptions of noise on this CPU, in the order of their end.
+
+        They do not overlap, and their gross time holds all that is nested in them.
+        """
+        starts = outermost["start_ns"].astype(np.int64)
+        gross = outermost["gross_ns"].astype(np.int64)
+        ends = starts + gross
+        apart = np.empty(len(starts), bool)
+        apart[0] = starts[0] - self.end_ns >= EPISODE_GAP_NS
+        apart[1:] = starts[1:] - ends[:-1] >= EPISODE_GAP_NS
+        first = np.flatnonzero(apart)
+        if not apart[0]:
+            first = np.concatenate([[0], first])
+        sums = np.add.reduceat(gross, first)
+        begins = starts[first]
+        if not apart[0]:
+            sums[0] += self.noise_ns
+            begins[0] = self.start_ns
+        worst = int(np.argmax(sums))
+        if sums[worst] > self.max_ns:
+            self.max_ns, self.max_start_ns = int(sums[worst]), int(begins[worst])
+        self.end_ns = int(ends[-1])
+        self.start_ns, self.noise_ns = int(begins[-1]), int(sums[-1])
+
+
+@dataclass(slots=True)
+class Summarizer:
+    """Folds tables of interruptions, in any number of pieces, into a Summary.
+
+    ``sources`` is the list that the tables index; it may grow between calls.
+    """
+
+    cpus: tuple[int, ...]
+    sources: Sequence[Source]
+    _rows: dict[int, int] = field(default_factory=dict)
+    _count: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
+    _net: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
+    _max: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
+    _max_start: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
+    _idle_count: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
+    _idle_net: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
+    _histogram: npt.NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros((0, BUCKETS), np.int64)
+    )
+    _episodes: dict[int, _Episode] = field(default_factory=dict)
+
+    def add(self, table: Interruptions) -> None:
+        """Adds interruptions; those of one CPU must come in the order in which they ended."""
+        if not len(table):
+            return
+        row = self._row_of(table)
+        idle = table["victim_tid"] == 0
+        noise = ~idle
+        net = table["net_ns"].astype(np.int64)
+        # Sums of a batch stay below 2^53 ns, where a double is exact.
+        size = len(self._count)
+        self._count += np.bincount(row[noise], minlength=size)
+        self._net += np.bincount(row[noise], net[noise], size).astype(np.int64)
+        self._idle_count += np.bincount(row[idle], minlength=size)
+        self._idle_net += np.bincount(row[idle], net[idle], size).astype(np.int64)
+        self._add_histogram(row[noise], table["net_ns"][noise])
+        self._add_max(row[noise], net[noise], table["start_ns"][noise])
+        self._add_episodes(table[noise & (table["flags"] & Flag.OUTERMOST != 0)])
+
+    def _row_of(self, table: Interruptions) -> npt.NDArray[np.int64]:
+        """Row of each interruption; grows the arrays by the rows that are new."""
+        width = np.int64(max(int(table["source"].max()) + 1, 1))
+        packed = table["cpu"].astype(np.int64) * width + table["source"].astype(np.int64)
+        present = np.flatnonzero(np.bincount(packed))
+        rows = np.empty(int(present[-1]) + 1, np.int64)
+        for value in present.tolist():
+            cpu, source = divmod(value, int(width))
+            rows[value] = self._rows.setdefault(cpu << 32 | source, len(self._rows))
+        self._grow(len(self._rows))
+        return rows[packed]
+
+    def _grow(self, size: int) -> None:
+        more = size - len(self._count)
+        if more <= 0:
+            return
+        zeros = np.zeros(more, np.int64)
+        for name in ("_count", "_net", "_max", "_max_start", "_idle_count", "_idle_net"):
+            setattr(self, name, np.concatenate([getattr(self, name), zeros]))
+        self._histogram = np.concatenate([self._histogram, np.zeros((more, BUCKETS), np.int64)])
+
+    def _add_histogram(self, row: npt.NDArray[np.int64], net: npt.NDArray[np.uint64]) -> None:
+        # Only the buckets that occur, so that the cost follows the events and not the rows.
+        place, counts = np.unique(row * BUCKETS + bucket_of(net), return_counts=True)
+        self._histogram.reshape(-1)[place] += counts
+
+    def _add_max(
+        self,
+        row: npt.NDArray[np.int64],
+        net: npt.NDArray[np.int64],
+        start: npt.NDArray[np.uint64],
+    ) -> None:
+        """The earliest of the largest wins, so that the order of batches does not matter."""
+        if not len(row):
+            return
+        batch_max = np.full(len(self._max), -1, np.int64)
+        np.maximum.at(batch_max, row, net)
+        winners = np.flatnonzero(net == batch_max[row])
+        starts = start[winners].astype(np.int64)
+        order = np.argsort(-starts, kind="stable")
+        batch_start = np.zeros(len(self._max), np.int64)
+        batch_start[row[winners][order]] = starts[order]
+        larger = batch_max > self._max
+        same = (batch_max == self._max) & ((self._max_start == 0) | (batch_start < self._max_start))
+        update = (larger | same) & (batch_max >= 0)
+        self._max[update] = batch_max[update]
+        self._max_start[update] = batch_start[update]
+
+    def _add_episodes(self, outermost: Interruptions) -> None:
+        for cpu in np.unique(outermost["cpu"]).tolist():
+            mine = outermost[outermost["cpu"] == cpu]
+            order = np.argsort(mine["start_ns"], kind="stable")
+            self._episodes.setdefault(cpu, _Episode()).add(mine[order])
+
+    def summary(
+        self,
+        start_ns: int,
+        end_ns: int,
+        losses: Losses = Losses(),
+        own_cost: OwnCost = OwnCost(),
+        missing: tuple[str, ...] = (),
+        tasks: dict[int, str] | None = None,
+    ) -> Summary:
+        """What was added so far, as the summary of the period from ``start_ns`` to ``end_ns``."""
+        by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
+        for key, row in self._rows.items():
+            by_cpu.setdefault(key >> 32, []).append(self._source(key & 0xFFFFFFFF, row))
+        cpus = tuple(self._cpu(cpu, sources) for cpu, sources in sorted(by_cpu.items()))
+        return Summary(start_ns, end_ns, cpus, losses, own_cost, missing, tasks or {})
+
+    def _source(self, index: int, row: int) -> SourceSummary:
+        return SourceSummary(
+            source=self.sources[index],
+            count=int(self._count[row]),
+            net_ns=int(self._net[row]),
+            max_ns=int(self._max[row]),
+            max_start_ns=int(self._max_start[row]),
+            idle_count=int(self._idle_count[row]),
+            idle_ns=int(self._idle_net[row]),
+            histogram=self._histogram[row].copy(),
+        )
+
+    def _cpu(self, cpu: int, sources: list[SourceSummary]) -> CpuSummary:
+        episode = self._episodes.get(cpu, _Episode())
+        return CpuSummary(
+            cpu=cpu,
+            noise_ns=sum(source.net_ns for source in sources),
+            idle_ns=sum(source.idle_ns for source in sources),
+            max_single_ns=episode.max_ns,
+            max_single_start_ns=episode.max_start_ns,
+            sources=_largest_first(sources),
+        )
