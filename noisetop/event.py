@@ -78,6 +78,7 @@ class Layout:
         self.losses = self.dtype("noise_losses")
         self.block = self.dtype("noise_block")
         self.block_kinds = self._enum("noise_block_kind")
+        self.block_magic = int(description["block_magic"])
         self.loss_reasons = [name.lower() for name in self._enum("noise_loss")][:-1]
         self.kinds = {
             int(kind["id"]): SourceKind(**{key: kind[key] for key in SourceKind.__slots__})

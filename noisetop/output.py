@@ -1,0 +1,89 @@
+"""Output files that appear whole or not at all, and never take the place of another by accident."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from noisetop.errors import NoisetopError, UsageError
+
+
+def check_output(path: Path, *, force: bool) -> None:
+    """Raises UsageError when ``path`` cannot become an output file, before any work is done."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise UsageError(f"folder {folder} does not exist: mkdir -p {folder}")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: give a file name")
+    if _is_shared(folder) and path.is_symlink():
+        raise UsageError(f"{path} is a symbolic link in a shared folder: choose another name")
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists: choose another name or add --force")
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"no permission to write to {folder}: choose another folder")
+
+
+def _is_shared(folder: Path) -> bool:
+    return bool(folder.stat().st_mode & stat.S_IWOTH)
+
+
+def create(path: Path) -> int:
+    """Descriptor of a new file that belongs to the user who called, through sudo or not.
+
+    Never follows a link and never opens what is there already. Raises NoisetopError.
+    """
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise NoisetopError(f"cannot write {path}: {error.strerror}") from None
+    give_to_caller(fd)
+    return fd
+
+
+def give_to_caller(fd: int) -> None:
+    """Under sudo, files belong to the user who typed the command."""
+    if os.geteuid() == 0 and "SUDO_UID" in os.environ and "SUDO_GID" in os.environ:
+        os.fchown(fd, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]))
+
+
+def publish(temporary: Path, path: Path, *, force: bool) -> None:
+    """Moves a finished file to its name; without ``force`` never over another one."""
+    try:
+        if force:
+            temporary.replace(path)
+            return
+        path.hardlink_to(temporary)
+        temporary.unlink()
+    except FileExistsError:
+        raise NoisetopError(
+            f"{path} appeared meanwhile: the result is in {temporary}, move it"
+        ) from None
+    except PermissionError:  # file systems without hard links
+        _rename_if_absent(temporary, path)
+
+
+def _rename_if_absent(temporary: Path, path: Path) -> None:
+    if path.exists():
+        raise NoisetopError(f"{path} appeared meanwhile: the result is in {temporary}, move it")
+    temporary.rename(path)
+
+
+@contextmanager
+def output_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
+    """A file that gets its name only when the block ends without an error."""
+    check_output(path, force=force)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(create(temporary), "wb") as file:
+            yield file
+        publish(temporary, path, force=force)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise NoisetopError(f"cannot write {path}: {error.strerror}") from None
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,57 @@
+"""A recording as every view sees it: tables of interruptions and what goes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from noisetop.event import Interruptions, Source
+from noisetop.summary import Losses, OwnCost, Summarizer, Summary
+
+
+@dataclass(slots=True)
+class Recording:
+    """Interruptions of a period, wherever they are stored."""
+
+    metadata: dict[str, Any]
+    """Host, kernel, command line, topology, isolation; see noisetop.system.describe()."""
+    cpus: tuple[int, ...]
+    start_ns: int
+    end_ns: int
+    sources: list[Source]
+    """What the tables' ``source`` indexes; complete only after all chunks were read."""
+    read_chunks: Callable[[], Iterator[Interruptions]]
+    """Starts reading from the beginning. Within a CPU intervals come in the order of their end,
+    but for those that interrupted the writing of another one."""
+    losses: Losses = field(default_factory=Losses)
+    own_cost: OwnCost = field(default_factory=OwnCost)
+    missing: tuple[str, ...] = ()
+    tasks: dict[int, str] = field(default_factory=dict)
+    ended: str = ""
+    """Why it ended, in words for the user; empty: as asked."""
+    damage: str = ""
+    """What is wrong with the file although it could be read; empty: nothing."""
+
+    @property
+    def duration_ns(self) -> int:
+        """Length of the recorded period."""
+        return self.end_ns - self.start_ns
+
+    def chunks(self) -> Iterator[Interruptions]:
+        """All interruptions, in tables of bounded size."""
+        return self.read_chunks()
+
+    def summary(self) -> Summary:
+        """Aggregates the whole recording; reads it once."""
+        summarizer = Summarizer(self.cpus, self.sources)
+        for chunk in self.chunks():
+            summarizer.add(chunk)
+        return summarizer.summary(
+            self.start_ns,
+            self.end_ns,
+            losses=self.losses,
+            own_cost=self.own_cost,
+            missing=self.missing,
+            tasks=self.tasks,
+        )

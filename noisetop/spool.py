@@ -1,0 +1,253 @@
+"""The recording file: a text head, then blocks as bpf/noise.h describes them.
+
+Line 1 is the magic, line 2 one JSON object with the layout of everything that follows, padded with
+spaces so that the blocks begin at a multiple of 8. The drain thread appends blocks of events and of
+losses; a last JSON block says how it ended. A file without that one was cut short and is read up
+to its last whole block.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noisetop.errors import NoisetopError
+from noisetop.event import Events, Interruptions, Layout
+from noisetop.naming import Namer, Names
+from noisetop.recording import Recording
+from noisetop.summary import Losses, OwnCost
+from noisetop.symbols import SymbolTable
+
+MAGIC = b"noisetop recording 1\n"
+SUFFIX = ".noisetop"
+_MAX_HEAD_BYTES = 64 << 20
+_CHUNK_EVENTS = 1 << 18
+
+
+class SpoolWriter:
+    """Writes what the drain thread does not: the head, the symbols and the last block.
+
+    The drain thread writes through ``fd`` between open_books() and close_books(); this class only
+    before and after.
+    """
+
+    def __init__(self, fd: int, layout: Layout) -> None:
+        self.fd = fd
+        self._layout = layout
+
+    def write_head(self, metadata: dict[str, Any], names: Names, cpus: tuple[int, ...]) -> None:
+        """Everything that must be known to read the file after a crash."""
+        head = {
+            "layout": self._layout.description,
+            "metadata": metadata,
+            "cpus": cpus,
+            "softirqs": names.softirqs,
+            "irq_actions": {str(irq): actions for irq, actions in names.irq_actions.items()},
+        }
+        line = json.dumps(head).encode()
+        line += b" " * (-(len(MAGIC) + len(line) + 1) % 8)
+        _write_all(self.fd, MAGIC + line + b"\n")
+        self._write_block("SYMBOLS", _padded(names.symbols().pack()))
+
+    def write_start(self, start_ns: int) -> None:
+        """When the books are about to be opened, CLOCK_MONOTONIC."""
+        self._write_json({"start_ns": start_ns})
+
+    def write_end(
+        self,
+        end_ns: int,
+        losses: Losses,
+        own_cost: OwnCost,
+        missing: tuple[str, ...],
+        tasks: dict[int, str],
+        ended: str,
+    ) -> None:
+        """Marks the recording as whole."""
+        self._write_json(
+            {
+                "end_ns": end_ns,
+                "losses": asdict(losses),
+                "own_cost": asdict(own_cost),
+                "missing": missing,
+                "tasks": tasks,
+                "ended": ended,
+            }
+        )
+
+    def _write_json(self, content: dict[str, Any]) -> None:
+        self._write_block("JSON", _padded(json.dumps(content).encode(), b" "))
+
+    def _write_block(self, kind: str, payload: bytes) -> None:
+        block = np.zeros(1, self._layout.block)
+        block["magic"] = self._layout.block_magic
+        block["kind"] = self._layout.block_kinds[kind]
+        block["bytes"] = len(payload)
+        _write_all(self.fd, block.tobytes() + payload)
+
+
+def _padded(payload: bytes, fill: bytes = b"\0") -> bytes:
+    return payload + fill * (-len(payload) % 8)
+
+
+def _write_all(fd: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+@dataclass(slots=True)
+class _Blocks:
+    """Where the blocks of a file lie, and what the small ones say."""
+
+    events: list[tuple[int, int]] = field(default_factory=list)
+    """Offset and number of events."""
+    symbols: SymbolTable | None = None
+    losses: dict[int, dict[str, int]] = field(default_factory=dict)
+    said: dict[str, Any] = field(default_factory=dict)
+    damage: str = ""
+
+
+def is_spool(path: Path) -> bool:
+    """Whether the file begins as a recording of ours."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def read_spool(path: Path) -> Recording:
+    """The recording in a file.
+
+    Raises NoisetopError when it is not ours or breaks off before its first event.
+    """
+    try:
+        with path.open("rb") as file:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is empty"
+        raise NoisetopError(f"cannot read {path}: {reason}") from None
+    try:
+        return _parse(path, content)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise NoisetopError(
+            f"{path} is damaged ({type(error).__name__}: {error}): record it again"
+        ) from None
+
+
+def _parse(path: Path, content: mmap.mmap) -> Recording:
+    head, offset = _read_head(path, content)
+    layout = Layout(head["layout"])
+    blocks = _scan(content, offset, layout)
+    start_ns = int(blocks.said.get("start_ns", 0))
+    names = Names(
+        softirqs=tuple(map(str, head["softirqs"])),
+        irq_actions={int(irq): tuple(names) for irq, names in head["irq_actions"].items()},
+        symbols=lambda: blocks.symbols or SymbolTable({}),
+    )
+    namer = Namer(layout, names)
+    said = blocks.said
+    losses = said.get("losses") or {"by_cpu": blocks.losses}
+    losses["by_cpu"] = {int(cpu): counts for cpu, counts in losses["by_cpu"].items()}
+    end_ns = said.get("end_ns") or _last_end_ns(content, blocks, layout, start_ns)
+    return Recording(
+        metadata=head["metadata"],
+        cpus=tuple(map(int, head["cpus"])),
+        start_ns=start_ns,
+        end_ns=int(end_ns),
+        sources=namer.sources,
+        read_chunks=lambda: _chunks(content, blocks, namer),
+        losses=Losses(**losses),
+        own_cost=OwnCost(**said.get("own_cost", {})),
+        missing=tuple(said.get("missing", ())),
+        tasks={int(tid): str(name) for tid, name in said.get("tasks", {}).items()},
+        ended=str(said.get("ended", "")),
+        damage=blocks.damage or ("" if "end_ns" in said else "it was cut short"),
+    )
+
+
+def _read_head(path: Path, content: mmap.mmap) -> tuple[dict[str, Any], int]:
+    if content[: len(MAGIC)] != MAGIC:
+        raise NoisetopError(f"{path} is not a noisetop recording")
+    end = content.find(b"\n", len(MAGIC), len(MAGIC) + _MAX_HEAD_BYTES)
+    if end < 0:
+        raise NoisetopError(f"{path} breaks off before its first event: record it again")
+    head = json.loads(content[len(MAGIC) : end])
+    if not isinstance(head, dict):
+        raise ValueError("its head is no object")
+    return head, end + 1
+
+
+def _scan(content: mmap.mmap, offset: int, layout: Layout) -> _Blocks:
+    blocks = _Blocks()
+    kinds = {value: name for name, value in layout.block_kinds.items()}
+    size = layout.block.itemsize
+    while offset < len(content):
+        if offset + size > len(content):
+            blocks.damage = "it was cut short"
+            break
+        block = np.frombuffer(content, layout.block, 1, offset)[0]
+        length = int(block["bytes"])
+        if int(block["magic"]) != layout.block_magic or length % 8:
+            raise ValueError(f"no block at byte {offset}")
+        offset += size
+        if offset + length > len(content):
+            blocks.damage = "it was cut short"
+            break
+        _take(kinds.get(int(block["kind"]), ""), content, offset, length, layout, blocks)
+        offset += length
+    return blocks
+
+
+def _take(
+    kind: str, content: mmap.mmap, offset: int, length: int, layout: Layout, blocks: _Blocks
+) -> None:
+    """Notes one block; kinds of a later version are passed over."""
+    if kind == "EVENTS":
+        blocks.events.append((offset, length // layout.event.itemsize))
+    elif kind == "LOSSES":
+        rows = np.frombuffer(content, layout.losses, length // layout.losses.itemsize, offset)
+        blocks.losses = losses_by_cpu(rows, layout)
+    elif kind == "JSON":
+        blocks.said.update(json.loads(content[offset : offset + length]))
+    elif kind == "SYMBOLS":
+        blocks.symbols = SymbolTable.unpack(content[offset : offset + length])
+
+
+def losses_by_cpu(rows: np.ndarray[Any, Any], layout: Layout) -> dict[int, dict[str, int]]:
+    """Counts per CPU and reason of an array of ``struct noise_losses``."""
+    return {
+        int(row["cpu"]): dict(zip(layout.loss_reasons, map(int, row["counts"]), strict=False))
+        for row in rows
+    }
+
+
+def _events(content: mmap.mmap, blocks: _Blocks, layout: Layout) -> Iterator[Events]:
+    for offset, count in blocks.events:
+        yield np.frombuffer(content, layout.event, count, offset)
+
+
+def _last_end_ns(content: mmap.mmap, blocks: _Blocks, layout: Layout, start_ns: int) -> int:
+    """Of a recording that was cut short: when its last interruption ended."""
+    ends = [events["start_ns"] + events["gross_ns"] for events in _events(content, blocks, layout)]
+    return max((int(end.max()) for end in ends if len(end)), default=start_ns)
+
+
+def _chunks(content: mmap.mmap, blocks: _Blocks, namer: Namer) -> Iterator[Interruptions]:
+    pending: list[Events] = []
+    count = 0
+    for events in _events(content, blocks, namer.layout):
+        pending.append(events)
+        count += len(events)
+        if count >= _CHUNK_EVENTS:
+            yield namer.interruptions(np.concatenate(pending))
+            pending, count = [], 0
+    if pending:
+        yield namer.interruptions(np.concatenate(pending))
