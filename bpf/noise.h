@@ -17,6 +17,8 @@ typedef unsigned long long noise_u64;
 
 #define NOISE_MAX_CPUS 4096
 #define NOISE_COMM_LEN 16
+#define NOISE_NAMED_TIDS 64
+#define NOISE_NAMED_TIDS 64
 
 /* First step of a source's path. */
 enum noise_class {
@@ -63,6 +65,7 @@ enum noise_flag {
 	NOISE_FLAG_CONTINUED = 1 << 2, /* segment of something that goes on in a later event */
 	NOISE_FLAG_THREADED = 1 << 3,  /* ran as the proper work of the thread named in comm */
 	NOISE_FLAG_SELF = 1 << 4,      /* the thread that ran belongs to the victims itself */
+	NOISE_FLAG_NAME = 1 << 5,      /* no interval: tells that victim tid is called comm */
 };
 
 /* Why something that happened is not among the events. */
@@ -170,6 +173,8 @@ struct noise_cpu {
 	struct noise_frame frames[NOISE_LEVELS];
 	noise_u64 losses[NOISE_LOSSES];
 	noise_u64 reserved_too[4];
+	noise_u32 named_tids[NOISE_NAMED_TIDS]; /* victims told of lately, by low bits of tid */
+	noise_u32 named_tids[NOISE_NAMED_TIDS]; /* victims told of lately, by low bits of tid */
 	noise_u64 tails[8]; /* user space's positions in rings[], on a line of their own */
 };
 

@@ -9,6 +9,7 @@
 
 NOISE_SOURCE(thread, THREAD, TASK);
 NOISE_SOURCE(work, THREAD, FUNCTION);
+NOISE_SOURCE(victim, THREAD, TASK);
 
 SEC("tp_btf/workqueue_execute_start")
 int work_entry(u64 *ctx)
@@ -107,6 +108,33 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 		noise_open(c, NOISE_LEVEL_WORK, work_source, function, 0);
 }
 
+/* Tells the name of a victim when it has not been told lately. */
+static __noinline int thread_name_victim(struct noise_cpu *c, struct task_struct *task)
+{
+	if (!c)
+		return 0;
+	u32 writer;
+	struct noise_event *event = noise_claim(c, &writer);
+	if (event) {
+		c->named_tids[c->tid % NOISE_NAMED_TIDS] = c->tid;
+		event->start_ns = bpf_ktime_get_ns();
+		event->gross_ns = 0;
+		event->net_ns = 0;
+		event->id = c->tid;
+		event->tid = c->tid;
+		event->victim_tid = c->tid;
+		event->cpu = c->cpu;
+		event->parent_id = 0;
+		event->source = victim_source;
+		event->parent_source = victim_source;
+		event->level = NOISE_LEVEL_THREAD;
+		event->flags = NOISE_FLAG_NAME;
+		bpf_probe_read_kernel(event->comm, sizeof(event->comm), task->comm);
+	}
+	noise_commit(c, event, writer);
+	return 0;
+}
+
 SEC("tp_btf/sched_switch")
 int thread_switch(u64 *ctx)
 {
@@ -126,6 +154,8 @@ int thread_switch(u64 *ctx)
 	c->tid = next->pid;
 	c->victim_tid = next_is_victim ? next->pid : c->waiting_tid;
 	c->synced = 1;
+	if (next_is_victim && c->named_tids[c->tid % NOISE_NAMED_TIDS] != c->tid)
+		thread_name_victim(c, next);
 	thread_enter(c, next, next_is_victim);
 	return 0;
 }

@@ -1,0 +1,1 @@
+"""See what stole time from your CPUs."""

@@ -42,6 +42,7 @@ class Flag(IntFlag):
     CONTINUED = 4
     THREADED = 8
     SELF = 16
+    NAME = 32
 
 
 class Source(NamedTuple):

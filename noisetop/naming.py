@@ -33,12 +33,19 @@ class Namer:
     sources: list[Source] = field(default_factory=list)
     functions: set[int] = field(default_factory=set)
     """Kernel addresses named so far."""
+    tasks: dict[int, str] = field(default_factory=dict)
+    """Names of victims by tid, as the events told them."""
     _index: dict[Source, int] = field(default_factory=dict)
     _known: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     _known_source: npt.NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
 
     def interruptions(self, events: Events) -> Interruptions:
         """The same intervals with their sources resolved, in the same order."""
+        telling = events["flags"] & Flag.NAME != 0
+        if telling.any():
+            for event in events[telling]:
+                self.tasks[int(event["tid"])] = event["comm"].decode(errors="replace")
+            events = events[~telling]
         table = np.empty(len(events), INTERRUPTION)
         for name in _COPIED:
             table[name] = events[name]

@@ -28,6 +28,7 @@ class Recording:
     own_cost: OwnCost = field(default_factory=OwnCost)
     missing: tuple[str, ...] = ()
     tasks: dict[int, str] = field(default_factory=dict)
+    """Names of victims by tid; complete only after all chunks were read."""
     ended: str = ""
     """Why it ended, in words for the user; empty: as asked."""
     damage: str = ""

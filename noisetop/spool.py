@@ -66,7 +66,6 @@ class SpoolWriter:
         losses: Losses,
         own_cost: OwnCost,
         missing: tuple[str, ...],
-        tasks: dict[int, str],
         ended: str,
     ) -> None:
         """Marks the recording as whole."""
@@ -76,7 +75,6 @@ class SpoolWriter:
                 "losses": asdict(losses),
                 "own_cost": asdict(own_cost),
                 "missing": missing,
-                "tasks": tasks,
                 "ended": ended,
             }
         )
@@ -167,7 +165,7 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
         losses=Losses(**losses),
         own_cost=OwnCost(**said.get("own_cost", {})),
         missing=tuple(said.get("missing", ())),
-        tasks={int(tid): str(name) for tid, name in said.get("tasks", {}).items()},
+        tasks=namer.tasks,
         ended=str(said.get("ended", "")),
         damage=blocks.damage or ("" if "end_ns" in said else "it was cut short"),
     )

@@ -127,8 +127,8 @@ PyObject *native_layout(PyObject *self, PyObject *unused)
 	const struct btf *btf = bpf_object__btf(skeleton->obj);
 	if (structs && enums && sources && !describe_types(btf, structs, enums))
 		result = Py_BuildValue("{s:i,s:k,s:O,s:O,s:O}", "version", NOISE_LAYOUT_VERSION,
-				       "block_magic", (unsigned long)NOISE_BLOCK_MAGIC,
-				       "structs", structs, "enums", enums, "sources", sources);
+				       "block_magic", (unsigned long)NOISE_BLOCK_MAGIC, "structs",
+				       structs, "enums", enums, "sources", sources);
 	Py_XDECREF(structs);
 	Py_XDECREF(enums);
 	Py_XDECREF(sources);

@@ -53,10 +53,10 @@ struct tracer {
 	struct buffer
 		staging; /* spool mode: what goes out with the next write; drain thread only */
 	struct noise_losses *baseline; /* counts when the books were opened */
-	uint64_t batched; /* events handed to Python or waiting for it */
-	uint64_t spooled; /* events written to the spool file or about to be */
-	uint64_t lost_batch; /* dropped because Python did not fetch */
-	uint64_t lost_spool; /* dropped because the disk took no more */
+	uint64_t batched;              /* events handed to Python or waiting for it */
+	uint64_t spooled;              /* events written to the spool file or about to be */
+	uint64_t lost_batch;           /* dropped because Python did not fetch */
+	uint64_t lost_spool;           /* dropped because the disk took no more */
 	uint64_t drains;
 	uint64_t drain_cpu_ns; /* CPU time of the drain thread */
 	int spool_errno;       /* first error of the spool file */

@@ -1,0 +1,5 @@
+"""``python -m noisetop``."""
+
+from noisetop.cli import main
+
+main()

@@ -1,0 +1,92 @@
+"""Options that say what to watch, shared by every verb that traces."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from noisetop import housekeeping, system
+from noisetop.errors import UsageError
+from noisetop.tracer import RING_RECORDS, Target
+
+_EVENT_BYTES = 64
+
+
+def add_target_arguments(parser: argparse.ArgumentParser) -> None:
+    """-c, -p, -H and --ring-size."""
+    what = parser.add_argument_group("what to watch")
+    what.add_argument(
+        "-c", "--cpus", metavar="LIST", help="CPUs, as in 2-3,6; default: isolated CPUs, else all"
+    )
+    what.add_argument("-C", "--cpu", dest="cpus", help=argparse.SUPPRESS)
+    what.add_argument("-p", "--pid", type=int, help="a process, with all its threads")
+    tool = parser.add_argument_group("the tool itself")
+    tool.add_argument(
+        "-H",
+        "--house-keeping",
+        metavar="LIST",
+        help="CPUs for noisetop's own threads; default: those that are not watched",
+    )
+    tool.add_argument("--housekeeping", dest="house_keeping", help=argparse.SUPPRESS)
+    tool.add_argument(
+        "--ring-size",
+        metavar="KIB",
+        type=int,
+        default=RING_RECORDS * _EVENT_BYTES // 1024,
+        help="memory for events on each CPU in KiB, rounded down to a power of two; default: %(default)s",
+    )
+
+
+def ring_records(args: argparse.Namespace) -> int:
+    """Records per CPU that --ring-size asks for. Raises UsageError."""
+    records = args.ring_size * 1024 // _EVENT_BYTES
+    if not 16 <= records <= 1 << 22:
+        raise UsageError("--ring-size takes 1 to 262144 KiB")
+    return 1 << (records.bit_length() - 1)
+
+
+def target_of(args: argparse.Namespace) -> Target:
+    """What the options ask to watch. Raises UsageError."""
+    if args.pid is not None:
+        cpus = _cpus_of(args) if args.cpus else system.online_cpus()
+        return process_target(args.pid, cpus)
+    if args.cpus:
+        return cpu_target(_cpus_of(args))
+    return cpu_target(system.isolated_cpus() or system.online_cpus())
+
+
+def _cpus_of(args: argparse.Namespace) -> tuple[int, ...]:
+    return system.check_cpus(system.parse_cpu_list(args.cpus))
+
+
+def cpu_target(cpus: tuple[int, ...]) -> Target:
+    """CPU mode."""
+    noun = "CPU" if len(cpus) == 1 else "CPUs"
+    return Target(cpus, title=f"{noun} {system.format_cpu_list(cpus)}")
+
+
+def process_target(pid: int, cpus: tuple[int, ...], name: str | None = None) -> Target:
+    """PID mode. Raises UsageError when there is no such process."""
+    tgid = _thread_group(pid)
+    if not tgid:
+        raise UsageError(f"there is no process {pid}: see ps -e")
+    if tgid != pid:
+        raise UsageError(f"{pid} is a thread of process {tgid}: use -p {tgid}")
+    return Target(cpus, pid=pid, title=f"PID {pid} ({name or system.task_name(pid)})")
+
+
+def _thread_group(pid: int) -> int:
+    for line in system.read_text(Path(f"/proc/{pid}/status")).splitlines():
+        if line.startswith("Tgid:"):
+            return int(line.split()[1])
+    return 0
+
+
+def house_of(args: argparse.Namespace, target: Target) -> tuple[int, ...]:
+    """CPUs for our own threads, perhaps none. Raises UsageError."""
+    if args.house_keeping:
+        return system.check_cpus(system.parse_cpu_list(args.house_keeping))
+    if target.pid and target.pid != os.getpid():
+        return housekeeping.choose(housekeeping.allowed_cpus_of(target.pid))
+    return housekeeping.choose(target.cpus)

@@ -1,0 +1,83 @@
+"""Waiting for whatever ends a run: a signal, the watched process, a command, the time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(slots=True)
+class Stopper:
+    """Tells when to stop and why. Use inside ``with catch_signals(stopper)``."""
+
+    duration_ns: int = 0
+    """0: no limit."""
+    pidfd: int = -1
+    """Process whose end ends the run."""
+    process: str = ""
+    """What that process is called in the message."""
+    reason: str = ""
+    """Why it ended, in words for the user; empty: as asked."""
+    stopped: bool = False
+    _deadline_ns: int = 0
+    _wake: tuple[int, int] = field(default_factory=lambda: os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC))
+
+    def start(self) -> None:
+        """The duration begins now."""
+        if self.duration_ns:
+            self._deadline_ns = time.monotonic_ns() + self.duration_ns
+
+    def stop(self, reason: str = "") -> None:
+        """Ends the wait; callable from a signal handler and from any thread."""
+        self.stopped = True
+        self.reason = self.reason or reason
+        self.wake()
+
+    def wake(self) -> None:
+        """Ends the wait that is going on without stopping."""
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._wake[1], b"x")
+
+    def wait_until(self, moment_ns: int) -> bool:
+        """Waits until ``moment_ns`` (CLOCK_MONOTONIC) or an end; whether it ended."""
+        if self._deadline_ns:
+            moment_ns = min(moment_ns, self._deadline_ns)
+        poll = select.poll()
+        poll.register(self._wake[0], select.POLLIN)
+        if self.pidfd >= 0:
+            poll.register(self.pidfd, select.POLLIN)
+        left_ns = max(moment_ns - time.monotonic_ns(), 0)
+        ready = [] if self.stopped else poll.poll(-(-left_ns // 1_000_000))
+        for fd, _ in ready:
+            if fd == self.pidfd:
+                self.stop(f"{self.process} exited")
+            elif fd == self._wake[0]:
+                os.read(fd, 64)
+        if self._deadline_ns and time.monotonic_ns() >= self._deadline_ns:
+            self.stopped = True
+        return self.stopped
+
+    def close(self) -> None:
+        """Closes the descriptors."""
+        for fd in (*self._wake, *([self.pidfd] if self.pidfd >= 0 else [])):
+            os.close(fd)
+
+
+@contextlib.contextmanager
+def catch_signals(stopper: Stopper) -> Iterator[None]:
+    """SIGINT, SIGTERM and SIGHUP stop the run instead of killing the process."""
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    for number in _SIGNALS:
+        signal.signal(number, lambda *_: stopper.stop())
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,200 @@
+"""Runs the kernel side: what to watch, for how long, from which CPUs. The only importer of _native."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import time
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from noisetop import _native, housekeeping, system
+from noisetop.event import Interruptions, Layout
+from noisetop.naming import Namer, Names
+from noisetop.privileges import explain
+from noisetop.spool import losses_by_cpu
+from noisetop.summary import Losses, OwnCost
+from noisetop.symbols import SymbolTable, read_kallsyms
+
+RING_RECORDS = 1 << 15
+"""Records per CPU: 2 MiB, 650,000 events/s between two visits of the drain thread."""
+DRAIN_INTERVAL_NS = 50_000_000
+_RINGS_LIMIT_BYTES = 1 << 30
+_BATCH_LIMIT_BYTES = 256 << 20
+_BOOKS_LEAD_NS = 2_000_000
+_SETTLE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is watched: CPUs, and in PID mode only what befalls one process on them."""
+
+    cpus: tuple[int, ...]
+    pid: int = 0
+    title: str = ""
+
+
+@dataclass(slots=True)
+class _Usage:
+    """What this process had used at one moment."""
+
+    cpu_ns: int = 0
+    wakeups: int = 0
+
+    @classmethod
+    def now(cls) -> _Usage:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        cpu_ns = round((used.ru_utime + used.ru_stime) * 1e9)
+        return cls(cpu_ns, housekeeping.context_switches())
+
+
+@dataclass(slots=True)
+class Tracer:
+    """A context manager: loads and attaches on entry, leaves nothing in the kernel on exit."""
+
+    target: Target
+    spool_fd: int = -1
+    """Where the drain thread writes a recording; -1: nowhere."""
+    keep_batches: bool = True
+    """Whether read() is going to be called."""
+    ring_records: int = RING_RECORDS
+    house: tuple[int, ...] = ()
+    """CPUs for the tool's own threads; empty: none left."""
+    layout: Layout = field(init=False)
+    namer: Namer = field(init=False)
+    names: Names = field(init=False)
+    start_ns: int = 0
+    end_ns: int = 0
+    _session: _native.Session = field(init=False)
+    _symbols: SymbolTable | None = None
+    _before: _Usage = field(default_factory=_Usage)
+    _bpf_ns_per_run: float | None = None
+
+    def __enter__(self) -> Self:
+        if self.house:
+            housekeeping.bind(self.house)
+        self.layout = Layout.from_native(_native.layout())
+        self.names = Names(system.softirq_names(), system.irq_actions(), self._read_symbols)
+        self.namer = Namer(self.layout, self.names)
+        try:
+            self._session = _native.Session(
+                cpus=self.target.cpus,
+                victim_tgid=self.target.pid,
+                ring_records=self._bounded_ring_records(),
+                spool_fd=self.spool_fd,
+                drain_cpu=self.house[0] if self.house else -1,
+                drain_interval_ns=DRAIN_INTERVAL_NS,
+                batch_limit=_BATCH_LIMIT_BYTES if self.keep_batches else 0,
+            )
+            self._attach()
+        except _native.TracerError as error:
+            self._discard()
+            raise explain(-error.args[0], error.args[1], error.args[2]) from None
+        except BaseException:
+            self._discard()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._discard()
+
+    def _discard(self) -> None:
+        with contextlib.suppress(AttributeError):  # failed before there was a session
+            self._session.close()
+
+    def _bounded_ring_records(self) -> int:
+        """The wanted size, halved until the rings of all CPUs stay within 1 GiB."""
+        records = self.ring_records
+        while records * 64 * len(self.target.cpus) > _RINGS_LIMIT_BYTES and records > 1024:
+            records //= 2
+        return records
+
+    def _read_symbols(self) -> SymbolTable:
+        if self._symbols is None:
+            self._symbols = read_kallsyms()
+        return self._symbols
+
+    def _attach(self) -> None:
+        """Attaches with the kernel's BPF statistics on: patching the tracepoints in sends
+        interrupts to every CPU, and these are a sample of what our programs cost."""
+        stats_fd = self._enable_stats()
+        try:
+            self._session.attach()
+        finally:
+            if stats_fd >= 0:
+                os.close(stats_fd)
+        time.sleep(_SETTLE_S)  # until the interrupts of patching are over
+        runs = sum(program["run_count"] for program in self._session.programs())
+        run_ns = sum(program["run_time_ns"] for program in self._session.programs())
+        self._bpf_ns_per_run = run_ns / runs if runs else None
+
+    def _enable_stats(self) -> int:
+        try:
+            return self._session.enable_stats()
+        except _native.TracerError:  # needs CAP_SYS_ADMIN; without it the cost stays unknown
+            return -1
+
+    def next_start_ns(self) -> int:
+        """A moment at which the books can be opened; write it down, then call open_books()."""
+        return time.monotonic_ns() + _BOOKS_LEAD_NS
+
+    def open_books(self, start_ns: int) -> None:
+        """What begins at or after ``start_ns`` counts."""
+        self._before = _Usage.now()
+        self.start_ns = start_ns
+        self._session.open_books(start_ns)
+
+    def close_books(self) -> None:
+        """Nothing that ends later counts; what ended before is delivered by the next read()."""
+        self.end_ns = self._session.close_books()
+
+    def read(self) -> Interruptions:
+        """What was traced since the last call."""
+        events = np.frombuffer(self._session.read(), self.layout.event)
+        return self.namer.interruptions(events)
+
+    @property
+    def spool_errno(self) -> int:
+        """Why the recording cannot go on; 0: it can."""
+        return self._session.counters()["spool_errno"]
+
+    @property
+    def event_count(self) -> int:
+        """Records delivered so far."""
+        counters = self._session.counters()
+        return max(counters["batched"], counters["spooled"])
+
+    def losses(self) -> Losses:
+        """What was lost since the books were opened."""
+        rows = np.frombuffer(self._session.losses(), self.layout.losses)
+        counters = self._session.counters()
+        return Losses(
+            by_cpu=losses_by_cpu(rows, self.layout),
+            unread=counters["lost_batch"],
+            unwritten=counters["lost_spool"],
+            recursion_misses=sum(p["recursion_misses"] for p in self._session.programs()),
+        )
+
+    def missing(self) -> tuple[str, ...]:
+        """Tracepoints that this kernel does not have."""
+        return tuple(p["tracepoint"] for p in self._session.programs() if not p["loaded"])
+
+    def own_cost(self) -> OwnCost:
+        """What the tool used since the books were opened."""
+        now = _Usage.now()
+        return OwnCost(
+            cpu_ns=now.cpu_ns - self._before.cpu_ns,
+            wakeups=now.wakeups - self._before.wakeups,
+            bpf_ns_per_run=self._bpf_ns_per_run,
+            bpf_runs=2 * self.event_count,
+            housekeeping=system.format_cpu_list(self.house),
+        )

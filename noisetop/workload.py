@@ -1,0 +1,80 @@
+"""The command after ``--``: started, but held back until the tracer is ready."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+
+from noisetop.errors import NoisetopError
+
+_EXEC_FAILED = 127
+_SIGNAL_BASE = 128  # what shells add to the number of the signal that ended a command
+
+
+@dataclass(slots=True)
+class Workload:
+    """A child process that waits for release() before it becomes the command."""
+
+    argv: list[str]
+    pid: int = 0
+    _gate: int = -1
+    _failure: int = -1
+    _status: int | None = None
+
+    @classmethod
+    def prepare(cls, argv: list[str]) -> Workload:
+        """Forks. Call it before the process binds itself to housekeeping CPUs and before it has
+        threads: the command inherits what this process has now."""
+        gate_read, gate_write = os.pipe2(os.O_CLOEXEC)
+        failure_read, failure_write = os.pipe2(os.O_CLOEXEC)
+        pid = os.fork()
+        if pid == 0:
+            _become(argv, gate_read, gate_write, failure_write)
+        os.close(gate_read)
+        os.close(failure_write)
+        return cls(argv, pid, gate_write, failure_read)
+
+    def release(self) -> None:
+        """Lets the command start. Raises NoisetopError when it cannot be run."""
+        os.write(self._gate, b"x")
+        os.close(self._gate)
+        self._gate = -1
+        failure = os.read(self._failure, 256).decode()
+        if failure:
+            self.wait()
+            raise NoisetopError(f"cannot run {self.argv[0]}: {failure}")
+
+    def wait(self) -> int:
+        """Waits for its end; the exit status as a shell reports it."""
+        if self._status is None:
+            _, status = os.waitpid(self.pid, 0)
+            code = os.waitstatus_to_exitcode(status)
+            self._status = code if code >= 0 else _SIGNAL_BASE - code
+        return self._status
+
+    def terminate(self) -> None:
+        """Ends it when it has not ended by itself."""
+        if self._status is None:
+            os.kill(self.pid, signal.SIGTERM)
+
+    def close(self) -> None:
+        """A command that was never released ends without having run."""
+        if self._gate >= 0:
+            os.close(self._gate)
+            self._gate = -1
+            self.wait()
+        os.close(self._failure)
+
+
+def _become(argv: list[str], gate: int, gate_write: int, failure: int) -> None:
+    """In the child: waits for the gate, then runs the command. Does not return."""
+    os.close(gate_write)
+    signal.pthread_sigmask(signal.SIG_SETMASK, set())
+    if not os.read(gate, 1):
+        os._exit(0)
+    try:
+        os.execvp(argv[0], argv)
+    except OSError as error:
+        os.write(failure, str(error.strerror).encode())
+    os._exit(_EXEC_FAILED)
