@@ -18,7 +18,6 @@ typedef unsigned long long noise_u64;
 #define NOISE_MAX_CPUS 4096
 #define NOISE_COMM_LEN 16
 #define NOISE_NAMED_TIDS 64
-#define NOISE_NAMED_TIDS 64
 
 /* First step of a source's path. */
 enum noise_class {
@@ -74,6 +73,7 @@ enum noise_loss {
 	NOISE_LOSS_NESTING,    /* record dropped: too many writers interrupted one another */
 	NOISE_LOSS_UNBALANCED, /* exit without its entry, or entry without its exit */
 	NOISE_LOSS_NEGATIVE,   /* net time came out below zero and was set to zero */
+	NOISE_LOSS_SWITCH,     /* context switches that the tracepoint did not report */
 	NOISE_LOSSES,
 };
 
@@ -111,10 +111,10 @@ struct noise_event {
  * a file cut short loses its last block at most.
  */
 enum noise_block_kind {
-	NOISE_BLOCK_EVENTS, /* struct noise_event[] */
-	NOISE_BLOCK_LOSSES, /* struct noise_losses[], absolute counts since the books were opened */
-	NOISE_BLOCK_JSON,   /* what is known only later, as one JSON object */
-	NOISE_BLOCK_SYMBOLS, /* kernel symbols, zlib-compressed lines "address name" */
+	NOISE_BLOCK_KIND_EVENTS, /* struct noise_event[] */
+	NOISE_BLOCK_KIND_LOSSES, /* struct noise_losses[], absolute counts since the books were opened */
+	NOISE_BLOCK_KIND_JSON,    /* what is known only later, as one JSON object */
+	NOISE_BLOCK_KIND_SYMBOLS, /* kernel symbols, zlib-compressed lines "address name" */
 };
 
 #define NOISE_BLOCK_MAGIC 0x6b6c6274 /* "tblk" */
@@ -172,8 +172,7 @@ struct noise_cpu {
 	char comm[NOISE_COMM_LEN]; /* of the current kernel thread or intruder */
 	struct noise_frame frames[NOISE_LEVELS];
 	noise_u64 losses[NOISE_LOSSES];
-	noise_u64 reserved_too[4];
-	noise_u32 named_tids[NOISE_NAMED_TIDS]; /* victims told of lately, by low bits of tid */
+	noise_u64 reserved_too[3];
 	noise_u32 named_tids[NOISE_NAMED_TIDS]; /* victims told of lately, by low bits of tid */
 	noise_u64 tails[8]; /* user space's positions in rings[], on a line of their own */
 };

@@ -86,6 +86,17 @@ static __always_inline void thread_leave(struct noise_cpu *c)
 	noise_commit(c, event, writer);
 }
 
+/*
+ * The last switch on this CPU was not reported, so how long what is open ran is not known. Seen on
+ * guests whose kernel hides some tasks from its own tracepoint.
+ */
+static __always_inline void thread_resync(struct noise_cpu *c)
+{
+	noise_lose(c, NOISE_LOSS_SWITCH);
+	c->open_levels = 0;
+	c->waiting_tid = 0;
+}
+
 /* Opens the frame of the thread that runs from now on, if somebody waits for it or it is the
  * kernel's own on an idle CPU. */
 static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct *next,
@@ -143,6 +154,10 @@ int thread_switch(u64 *ctx)
 		return 0;
 	struct task_struct *prev = (void *)ctx[1];
 	struct task_struct *next = (void *)ctx[2];
+	if (c->synced && prev->pid != c->tid)
+		noise_lose(c, NOISE_LOSS_SWITCH);
+	if (c->synced && prev->pid != c->tid)
+		thread_resync(c);
 	thread_leave(c);
 
 	bool next_is_victim = noise_is_victim(next->pid, next->tgid, next->flags);

@@ -19,7 +19,7 @@ class UsageError(NoisetopError):
     exit_code = EXIT_USAGE
 
 
-class LimitCrossed(NoisetopError):
+class LimitError(NoisetopError):
     """A limit that the user set was crossed."""
 
     exit_code = EXIT_LIMIT

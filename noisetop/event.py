@@ -127,7 +127,7 @@ class Layout:
         )
 
     def _enum(self, name: str) -> dict[str, int]:
-        """Values of an enum without the prefix that all its names share."""
+        """Values of an enum, names without its own in front."""
         values: dict[str, int] = self.description["enums"][name]
         prefix = name.upper() + "_"
         return {key.removeprefix(prefix): value for key, value in values.items()}

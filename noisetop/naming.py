@@ -104,7 +104,9 @@ class Namer:
         comm = event["comm"].decode(errors="replace")
         threaded = bool(event["flags"] & Flag.THREADED)
         if kind.identity == "task":
-            return Source(("thread", "self", comm) if event["flags"] & Flag.SELF else ("thread", comm))
+            return Source(
+                ("thread", "self", comm) if event["flags"] & Flag.SELF else ("thread", comm)
+            )
         steps = self._steps(kind, int(event["id"]), comm)
         parent = self.layout.kinds[int(event["parent_source"])]
         if parent is not kind:

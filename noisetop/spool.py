@@ -148,7 +148,7 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
     names = Names(
         softirqs=tuple(map(str, head["softirqs"])),
         irq_actions={int(irq): tuple(names) for irq, names in head["irq_actions"].items()},
-        symbols=lambda: blocks.symbols or SymbolTable({}),
+        symbols=lambda: blocks.symbols or SymbolTable(),
     )
     namer = Namer(layout, names)
     said = blocks.said

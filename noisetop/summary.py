@@ -83,6 +83,9 @@ class CpuSummary:
         return totals
 
 
+_DROPPED = ("ring_full", "nesting")
+
+
 @dataclass(frozen=True, slots=True)
 class Losses:
     """What happened but is not among the events."""
@@ -98,9 +101,21 @@ class Losses:
 
     @property
     def total(self) -> int:
-        """All events known to be missing."""
-        rings = sum(sum(counts.values()) for counts in self.by_cpu.values())
-        return rings + self.unread + self.unwritten + self.recursion_misses
+        """Events that the tool was too slow for, wherever they got lost."""
+        return self._sum(_DROPPED) + self.unread + self.unwritten + self.recursion_misses
+
+    @property
+    def unpaired(self) -> int:
+        """Beginnings, ends and context switches that the kernel did not report."""
+        return self._sum(None) - self._sum(_DROPPED)
+
+    def _sum(self, reasons: tuple[str, ...] | None) -> int:
+        return sum(
+            count
+            for counts in self.by_cpu.values()
+            for reason, count in counts.items()
+            if reasons is None or reason in reasons
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +190,7 @@ def _merge(parts: Sequence[SourceSummary]) -> SourceSummary:
 
 
 def _largest_first(sources: Iterable[SourceSummary]) -> tuple[SourceSummary, ...]:
-    return tuple(
-        sorted(sources, key=lambda one: (-one.net_ns, -one.idle_ns, one.source.path))
-    )
+    return tuple(sorted(sources, key=lambda one: (-one.net_ns, -one.idle_ns, one.source.path)))
 
 
 @dataclass(slots=True)
@@ -313,8 +326,8 @@ class Summarizer:
         self,
         start_ns: int,
         end_ns: int,
-        losses: Losses = Losses(),
-        own_cost: OwnCost = OwnCost(),
+        losses: Losses | None = None,
+        own_cost: OwnCost | None = None,
         missing: tuple[str, ...] = (),
         tasks: dict[int, str] | None = None,
     ) -> Summary:
@@ -323,7 +336,9 @@ class Summarizer:
         for key, row in self._rows.items():
             by_cpu.setdefault(key >> 32, []).append(self._source(key & 0xFFFFFFFF, row))
         cpus = tuple(self._cpu(cpu, sources) for cpu, sources in sorted(by_cpu.items()))
-        return Summary(start_ns, end_ns, cpus, losses, own_cost, missing, tasks or {})
+        return Summary(
+            start_ns, end_ns, cpus, losses or Losses(), own_cost or OwnCost(), missing, tasks or {}
+        )
 
     def _source(self, index: int, row: int) -> SourceSummary:
         return SourceSummary(

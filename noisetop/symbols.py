@@ -2,65 +2,93 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from bisect import bisect_right
 from pathlib import Path
 
 KALLSYMS = Path("/proc/kallsyms")
-_TEXT_TYPES = frozenset(b"tTwW")
+_TEXT_LINE = re.compile(rb"^[0-9a-fA-F]+ [tTwW] .*$", re.MULTILINE)
+_MAX_UNPACKED_BYTES = 256 << 20
 
 
 class SymbolTable:
-    """Function names by address."""
+    """Function names by address, kept as the lines of kallsyms.
 
-    def __init__(self, symbols: dict[int, str]) -> None:
-        self._names = symbols
-        self._addresses = sorted(symbols)
+    Most addresses are those of a function's first byte and are found in the text as they are;
+    the lines are parsed only for the others.
+    """
 
-    def __len__(self) -> int:
-        return len(self._addresses)
+    def __init__(self, lines: bytes = b"") -> None:
+        self._lines = lines
+        self._names: dict[int, str] = {}
+        self._parsed: tuple[list[int], list[bytes]] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
 
     def name(self, address: int) -> str:
-        """The function that holds ``address``, or the address in hexadecimal."""
-        name = self._names.get(address)
-        if name is None and self._addresses and address >= self._addresses[0]:
-            name = self._names[self._addresses[bisect_right(self._addresses, address) - 1]]
-        return name or f"{address:#x}"
+        """The function that holds ``address``, or the address in hexadecimal.
+
+        Of several names at one address it is the one that the kernel lists first.
+        """
+        if address not in self._names:
+            self._names[address] = self._exact(address) or self._nearest(address) or f"{address:#x}"
+        return self._names[address]
+
+    def _exact(self, address: int) -> str:
+        key = b"%016x " % address
+        at = 0 if self._lines.startswith(key) else self._lines.find(b"\n" + key) + 1
+        if not at and not self._lines.startswith(key):
+            return ""
+        return _name_of(self._lines[at : self._lines.find(b"\n", at)])
+
+    def _nearest(self, address: int) -> str:
+        if self._parsed is None:
+            lines = self._lines.splitlines()
+            lines.sort(key=_address_of)
+            self._parsed = [_address_of(line) for line in lines], lines
+        addresses, lines = self._parsed
+        at = bisect_right(addresses, address) - 1
+        return _name_of(lines[at]) if at >= 0 and addresses[at] else ""
 
     def subset(self, addresses: set[int]) -> SymbolTable:
         """A table that names just these addresses as this one does."""
-        return SymbolTable({address: self.name(address) for address in addresses})
+        lines = (f"{address:016x} t {self.name(address)}\n" for address in sorted(addresses))
+        return SymbolTable("".join(lines).encode())
 
     def pack(self) -> bytes:
         """The table as compressed bytes, for a recording."""
-        lines = "\n".join(f"{address:x} {self._names[address]}" for address in self._addresses)
-        return zlib.compress(lines.encode(), level=1)
+        return zlib.compress(self._lines, level=1)
 
     @classmethod
     def unpack(cls, packed: bytes) -> SymbolTable:
-        """Inverse of pack(). Raises ValueError on anything else."""
+        """Inverse of pack(). Raises ValueError on anything else, and on more than 256 MiB."""
+        decompressor = zlib.decompressobj()
         try:
-            lines = zlib.decompress(packed).decode(errors="replace").splitlines()
+            lines = decompressor.decompress(packed, _MAX_UNPACKED_BYTES)
         except zlib.error as error:
             raise ValueError(f"symbol table does not unpack: {error}") from None
-        pairs = (line.split(" ", 1) for line in lines)
-        return cls({int(address, 16): name for address, name in pairs})
+        if not decompressor.eof:
+            raise ValueError("symbol table does not unpack: it is too large or cut short")
+        return cls(b"".join(line + b"\n" for line in _TEXT_LINE.findall(lines)))
+
+
+def _address_of(line: bytes) -> int:
+    return int(line.split(b" ", 1)[0], 16)
+
+
+def _name_of(line: bytes) -> str:
+    fields = line.split(None, 3)
+    return fields[2].decode(errors="replace") if len(fields) > 2 else ""
 
 
 def read_kallsyms(path: Path = KALLSYMS) -> SymbolTable:
-    """The kernel's text symbols; empty where kptr_restrict hides the addresses.
-
-    An alias at one address keeps the name that the kernel lists first.
-    """
-    symbols: dict[int, str] = {}
+    """The kernel's text symbols; empty where kptr_restrict hides the addresses."""
     try:
-        lines = path.read_bytes().splitlines()
+        lines = _TEXT_LINE.findall(path.read_bytes())
     except OSError:
-        return SymbolTable({})
-    for line in lines:
-        fields = line.split(None, 3)
-        if len(fields) >= 3 and fields[1][0] in _TEXT_TYPES:
-            address = int(fields[0], 16)
-            if address:
-                symbols.setdefault(address, fields[2].decode(errors="replace"))
-    return SymbolTable(symbols)
+        return SymbolTable()
+    if not any(int(line[:16], 16) for line in lines[:1]):
+        return SymbolTable()
+    return SymbolTable(b"\n".join(lines) + b"\n")

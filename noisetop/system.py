@@ -85,7 +85,8 @@ def check_cpus(cpus: Iterable[int], root: Path = ROOT) -> tuple[int, ...]:
     if missing:
         noun = "CPU" if len(missing) == 1 else "CPUs"
         raise UsageError(
-            f"{noun} {format_cpu_list(missing)} not online here: choose from {format_cpu_list(online)}"
+            f"{noun} {format_cpu_list(missing)} not online here: "
+            f"choose from {format_cpu_list(online)}"
         )
     return wanted
 

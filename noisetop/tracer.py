@@ -1,4 +1,4 @@
-"""Runs the kernel side: what to watch, for how long, from which CPUs. The only importer of _native."""
+"""Runs the kernel side: what to watch, and from which CPUs. The only importer of _native."""
 
 from __future__ import annotations
 

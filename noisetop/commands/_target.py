@@ -34,7 +34,7 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KIB",
         type=int,
         default=RING_RECORDS * _EVENT_BYTES // 1024,
-        help="memory for events on each CPU in KiB, rounded down to a power of two; default: %(default)s",
+        help="memory for events on each CPU, rounded down to a power of two; default: %(default)s",
     )
 
 

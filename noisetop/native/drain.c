@@ -75,7 +75,7 @@ static void spool__flush(struct tracer *t)
 	if (!block || t->staging.size <= sizeof(*block))
 		return;
 	block->magic = NOISE_BLOCK_MAGIC;
-	block->kind = NOISE_BLOCK_EVENTS;
+	block->kind = NOISE_BLOCK_KIND_EVENTS;
 	block->bytes = t->staging.size - sizeof(*block);
 	int err = t->spool_errno
 			  ? -t->spool_errno
@@ -204,7 +204,7 @@ static void spool_losses(struct tracer *t)
 		return;
 	}
 	block->magic = NOISE_BLOCK_MAGIC;
-	block->kind = NOISE_BLOCK_LOSSES;
+	block->kind = NOISE_BLOCK_KIND_LOSSES;
 	block->bytes = bytes;
 	drain__losses(t, (struct noise_losses *)(block + 1));
 	int err = spool__write(t->config.spool_fd, block, sizeof(*block) + bytes);

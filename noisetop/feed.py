@@ -1,0 +1,75 @@
+"""Samples for a live view, from a running tracer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from noisetop.live import Sample
+from noisetop.stopper import Stopper
+from noisetop.summary import Summarizer, Summary
+from noisetop.tracer import Tracer
+
+
+@dataclass(slots=True)
+class TracerFeed:
+    """A noisetop.live.Feed over a tracer whose books are open.
+
+    Tables of interruptions go to the totals and to the interval alike, so both are exact.
+    """
+
+    tracer: Tracer
+    stopper: Stopper
+    interval_ns: int
+    title: str = ""
+    _total: Summarizer = field(init=False)
+    _total_start_ns: int = 0
+    _last_ns: int = 0
+    _reset_wanted: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._total = self._summarizer()
+        self._total_start_ns = self._last_ns = self.tracer.start_ns
+
+    def _summarizer(self) -> Summarizer:
+        return Summarizer(self.tracer.target.cpus, self.tracer.namer.sources)
+
+    def next(self) -> Sample:
+        """Waits for the end of the interval that runs, then returns its sample."""
+        ended = self.stopper.wait_until(self._last_ns + self.interval_ns)
+        if ended:
+            self.tracer.close_books()
+        table = self.tracer.read()
+        now_ns = self.tracer.end_ns if ended else time.monotonic_ns()
+        if self._reset_wanted.is_set():
+            self._reset_wanted.clear()
+            self._total = self._summarizer()
+            self._total_start_ns = self._last_ns
+        interval = self._summarizer()
+        for summarizer in (self._total, interval):
+            summarizer.add(table)
+        start_ns, self._last_ns = self._last_ns, now_ns
+        return Sample(
+            total=self._summary(self._total, self._total_start_ns, now_ns),
+            interval=self._summary(interval, start_ns, now_ns),
+            ended=(self.stopper.reason or "the time is up") if ended else "",
+        )
+
+    def _summary(self, summarizer: Summarizer, start_ns: int, end_ns: int) -> Summary:
+        return summarizer.summary(
+            start_ns,
+            end_ns,
+            losses=self.tracer.losses(),
+            own_cost=self.tracer.own_cost(),
+            missing=self.tracer.missing(),
+            tasks=self.tracer.namer.tasks,
+        )
+
+    def reset(self) -> None:
+        """Starts the totals anew with the interval that runs."""
+        self._reset_wanted.set()
+
+    def wake(self) -> None:
+        """Ends the wait of next() early."""
+        self.stopper.wake()
