@@ -75,7 +75,7 @@ static __always_inline u64 noise_now(struct noise_cpu *c, u64 *closed_ns)
 static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 source, u64 id,
 				       u64 object)
 {
-	struct noise_frame *frame = &c->frames[level];
+	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	if (c->open_levels & 1u << level)
 		noise_lose(c, NOISE_LOSS_UNBALANCED);
 	frame->source = source;
@@ -135,7 +135,7 @@ static __always_inline u32 noise_level_below(u32 level)
 static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *event, u32 level,
 				       u32 flags)
 {
-	struct noise_frame *frame = &c->frames[level];
+	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	u32 below = noise_level_below(level);
 	event->id = frame->id;
 	event->tid = c->tid;
@@ -165,7 +165,7 @@ static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *
 static __always_inline struct noise_event *noise_close(struct noise_cpu *c, u32 level, u32 flags,
 						       u32 *writer)
 {
-	struct noise_frame *frame = &c->frames[level];
+	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	u64 closed_ns;
 	u64 gross_ns = noise_now(c, &closed_ns) - frame->start_ns;
 	u64 nested_ns = closed_ns - frame->closed_ns;
@@ -194,10 +194,16 @@ static __always_inline void noise_close_and_commit(struct noise_cpu *c, u32 leve
 	noise_commit(c, event, writer);
 }
 
+static __always_inline bool noise_has_open(struct noise_cpu *c, u32 level, u32 source)
+{
+	return c->open_levels & 1u << level &&
+	       c->frames[level & (NOISE_LEVELS - 1)].source == source;
+}
+
 /* Whether `source` is what is open at `level`; else its entry was missed, and that is counted. */
 static __always_inline bool noise_is_open(struct noise_cpu *c, u32 level, u32 source)
 {
-	if (c->open_levels & 1u << level && c->frames[level].source == source)
+	if (noise_has_open(c, level, source))
 		return true;
 	noise_lose(c, NOISE_LOSS_UNBALANCED);
 	return false;
@@ -220,17 +226,20 @@ static __always_inline int noise_end(u32 level, u32 source)
 }
 
 /* A callback belongs to whatever is running: an interrupt, a softirq, or the thread itself. */
+static __always_inline u32 noise_callback_level(struct noise_cpu *c)
+{
+	if (c->open_levels & LEVEL_BIT(IRQ))
+		return NOISE_LEVEL_IRQ_CALLBACK;
+	if (c->open_levels & LEVEL_BIT(SOFTIRQ))
+		return NOISE_LEVEL_SOFTIRQ_CALLBACK;
+	return NOISE_LEVEL_WORK;
+}
+
 static __always_inline int noise_begin_callback(u32 source, u64 function, u64 object)
 {
 	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c))
-		return 0;
-	if (c->open_levels & LEVEL_BIT(IRQ))
-		noise_open(c, NOISE_LEVEL_IRQ_CALLBACK, source, function, object);
-	else if (c->open_levels & LEVEL_BIT(SOFTIRQ))
-		noise_open(c, NOISE_LEVEL_SOFTIRQ_CALLBACK, source, function, object);
-	else
-		noise_open(c, NOISE_LEVEL_WORK, source, function, object);
+	if (c && noise_wanted(c))
+		noise_open(c, noise_callback_level(c), source, function, object);
 	return 0;
 }
 
@@ -239,19 +248,9 @@ static __always_inline int noise_end_callback(u32 source)
 	struct noise_cpu *c = noise_this_cpu();
 	if (!c || !noise_wanted(c))
 		return 0;
-	u32 level = NOISE_LEVEL_WORK;
-	if (c->open_levels & LEVEL_BIT(IRQ))
-		level = NOISE_LEVEL_IRQ_CALLBACK;
-	else if (c->open_levels & LEVEL_BIT(SOFTIRQ))
-		level = NOISE_LEVEL_SOFTIRQ_CALLBACK;
-	if (!noise_is_open(c, level, source))
-		return 0;
-	if (level == NOISE_LEVEL_IRQ_CALLBACK)
-		noise_close_and_commit(c, NOISE_LEVEL_IRQ_CALLBACK, 0);
-	else if (level == NOISE_LEVEL_SOFTIRQ_CALLBACK)
-		noise_close_and_commit(c, NOISE_LEVEL_SOFTIRQ_CALLBACK, 0);
-	else
-		noise_close_and_commit(c, NOISE_LEVEL_WORK, 0);
+	u32 level = noise_callback_level(c);
+	if (noise_is_open(c, level, source))
+		noise_close_and_commit(c, level, 0);
 	return 0;
 }
 

@@ -113,6 +113,7 @@ struct noise_event {
 enum noise_block_kind {
 	NOISE_BLOCK_KIND_EVENTS, /* struct noise_event[] */
 	NOISE_BLOCK_KIND_LOSSES, /* struct noise_losses[], absolute counts since the books were opened */
+	NOISE_BLOCK_KIND_START,   /* u64: when the books were opened, CLOCK_MONOTONIC */
 	NOISE_BLOCK_KIND_JSON,    /* what is known only later, as one JSON object */
 	NOISE_BLOCK_KIND_SYMBOLS, /* kernel symbols, zlib-compressed lines "address name" */
 };

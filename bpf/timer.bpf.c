@@ -5,18 +5,60 @@
 NOISE_SOURCE(hrtimer, TIMER, FUNCTION);
 NOISE_SOURCE(timer, TIMER, FUNCTION);
 
-/* The second argument was a pointer up to 6.18 and is a value since; it is not needed. */
-SEC("tp_btf/hrtimer_expire_entry")
-int hrtimer_entry(u64 *ctx)
+/*
+ * Timers of the softirq run with interrupts on, so those of the interrupt can hit while a program
+ * of the same tracepoint runs, and the kernel skips a program that is running. Hence each program
+ * here has a twin, and both do their work only where it is not done yet: of two hits that nest,
+ * one of the twins always sees the inner one. What the kernel counts as their misses is no loss.
+ */
+static __always_inline int hrtimer_begin(u64 *ctx)
 {
 	struct hrtimer *timer = (void *)ctx[0];
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c || !noise_wanted(c))
+		return 0;
+	u32 level = noise_callback_level(c);
+	if (noise_has_open(c, level, hrtimer_source) &&
+	    c->frames[level & (NOISE_LEVELS - 1)].object == (u64)timer)
+		return 0;
 	return noise_begin_callback(hrtimer_source, (u64)timer->function, (u64)timer);
 }
 
-SEC("tp_btf/hrtimer_expire_exit")
-int hrtimer_exit(u64 *ctx)
+static __always_inline int hrtimer_end(u64 *ctx)
 {
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c || !noise_wanted(c))
+		return 0;
+	u32 level = noise_callback_level(c);
+	if (!noise_has_open(c, level, hrtimer_source) ||
+	    c->frames[level & (NOISE_LEVELS - 1)].object != ctx[0])
+		return 0;
 	return noise_end_callback(hrtimer_source);
+}
+
+/* The second argument was a pointer up to 6.18 and is a value since; it is not needed. */
+SEC("tp_btf/hrtimer_expire_entry")
+int hrtimer_entry_twin_1(u64 *ctx)
+{
+	return hrtimer_begin(ctx);
+}
+
+SEC("tp_btf/hrtimer_expire_entry")
+int hrtimer_entry_twin_2(u64 *ctx)
+{
+	return hrtimer_begin(ctx);
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int hrtimer_exit_twin_1(u64 *ctx)
+{
+	return hrtimer_end(ctx);
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int hrtimer_exit_twin_2(u64 *ctx)
+{
+	return hrtimer_end(ctx);
 }
 
 SEC("tp_btf/timer_expire_entry")

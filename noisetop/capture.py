@@ -49,12 +49,10 @@ class Capture:
         writer = SpoolWriter(self.fd, tracer.layout)
         try:
             writer.write_head(_metadata(tracer), tracer.names, tracer.target.cpus)
-            start_ns = tracer.next_start_ns()
-            writer.write_start(start_ns)
         except OSError as error:
             self.spool.unlink(missing_ok=True)
             raise NoisetopError(f"cannot write {self.spool}: {error.strerror}") from None
-        tracer.open_books(start_ns)
+        tracer.open_books()
 
     def end(self, tracer: Tracer, reason: str) -> None:
         """Writes the last block, once the books are closed. A full disk leaves it out."""

@@ -34,8 +34,8 @@ _CHUNK_EVENTS = 1 << 18
 class SpoolWriter:
     """Writes what the drain thread does not: the head, the symbols and the last block.
 
-    The drain thread writes through ``fd`` between open_books() and close_books(); this class only
-    before and after.
+    The drain thread writes through ``fd`` from open_books() to close_books(), this class only before
+    and after.
     """
 
     def __init__(self, fd: int, layout: Layout) -> None:
@@ -55,10 +55,6 @@ class SpoolWriter:
         line += b" " * (-(len(MAGIC) + len(line) + 1) % 8)
         _write_all(self.fd, MAGIC + line + b"\n")
         self._write_block("SYMBOLS", _padded(names.symbols().pack()))
-
-    def write_start(self, start_ns: int) -> None:
-        """When the books are about to be opened, CLOCK_MONOTONIC."""
-        self._write_json({"start_ns": start_ns})
 
     def write_end(
         self,
@@ -109,6 +105,7 @@ class _Blocks:
     symbols: SymbolTable | None = None
     losses: dict[int, dict[str, int]] = field(default_factory=dict)
     said: dict[str, Any] = field(default_factory=dict)
+    start_ns: int = 0
     damage: str = ""
 
 
@@ -144,7 +141,7 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
     head, offset = _read_head(path, content)
     layout = Layout(head["layout"])
     blocks = _scan(content, offset, layout)
-    start_ns = int(blocks.said.get("start_ns", 0))
+    start_ns = blocks.start_ns
     names = Names(
         softirqs=tuple(map(str, head["softirqs"])),
         irq_actions={int(irq): tuple(names) for irq, names in head["irq_actions"].items()},
@@ -213,6 +210,8 @@ def _take(
     elif kind == "LOSSES":
         rows = np.frombuffer(content, layout.losses, length // layout.losses.itemsize, offset)
         blocks.losses = losses_by_cpu(rows, layout)
+    elif kind == "START":
+        blocks.start_ns = int.from_bytes(content[offset : offset + 8], "little")
     elif kind == "JSON":
         blocks.said.update(json.loads(content[offset : offset + length]))
     elif kind == "SYMBOLS":

@@ -25,8 +25,8 @@ RING_RECORDS = 1 << 15
 DRAIN_INTERVAL_NS = 50_000_000
 _RINGS_LIMIT_BYTES = 1 << 30
 _BATCH_LIMIT_BYTES = 256 << 20
-_BOOKS_LEAD_NS = 2_000_000
 _SETTLE_S = 0.05
+_TWINS = ("_twin_1", "_twin_2")  # each makes up for the other's misses: bpf/timer.bpf.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,7 @@ class Tracer:
     _symbols: SymbolTable | None = None
     _before: _Usage = field(default_factory=_Usage)
     _bpf_ns_per_run: float | None = None
+    _misses_before: int = 0
 
     def __enter__(self) -> Self:
         if self.house:
@@ -143,15 +144,11 @@ class Tracer:
         except _native.TracerError:  # needs CAP_SYS_ADMIN; without it the cost stays unknown
             return -1
 
-    def next_start_ns(self) -> int:
-        """A moment at which the books can be opened; write it down, then call open_books()."""
-        return time.monotonic_ns() + _BOOKS_LEAD_NS
-
-    def open_books(self, start_ns: int) -> None:
-        """What begins at or after ``start_ns`` counts."""
+    def open_books(self) -> None:
+        """What begins from now on counts; a recording learns the moment."""
         self._before = _Usage.now()
-        self.start_ns = start_ns
-        self._session.open_books(start_ns)
+        self.start_ns = self._session.open_books()
+        self._misses_before = self._recursion_misses()
 
     def close_books(self) -> None:
         """Nothing that ends later counts; what ended before is delivered by the next read()."""
@@ -181,7 +178,14 @@ class Tracer:
             by_cpu=losses_by_cpu(rows, self.layout),
             unread=counters["lost_batch"],
             unwritten=counters["lost_spool"],
-            recursion_misses=sum(p["recursion_misses"] for p in self._session.programs()),
+            recursion_misses=self._recursion_misses() - self._misses_before,
+        )
+
+    def _recursion_misses(self) -> int:
+        return sum(
+            program["recursion_misses"]
+            for program in self._session.programs()
+            if not program["name"].endswith(_TWINS)
         )
 
     def missing(self) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def _show(
         if capture:
             capture.begin(tracer)
         else:
-            tracer.open_books(tracer.next_start_ns())
+            tracer.open_books()
         session.begin()
         feed = TracerFeed(tracer, session.stopper, interval_ns, session.target.title)
         try:

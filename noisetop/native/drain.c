@@ -16,6 +16,7 @@
 #define NSEC_PER_SEC 1000000000ull
 #define SPOOL_BLOCK_BYTES (1u << 20)
 #define LOSSES_INTERVAL_NS NSEC_PER_SEC
+#define WRITERS_NS 1000000
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -170,6 +171,7 @@ static void drain_ring(struct tracer *t, struct noise_cpu *state, uint32_t ring,
 
 static void drain_all(struct tracer *t)
 {
+	pthread_mutex_lock(&t->pass);
 	pthread_mutex_lock(&t->lock);
 	uint64_t start_ns = t->window_start_ns;
 	uint64_t end_ns = t->window_end_ns ? t->window_end_ns : UINT64_MAX;
@@ -179,6 +181,7 @@ static void drain_all(struct tracer *t)
 			drain_ring(t, &t->states[i], ring, start_ns, end_ns);
 	if (t->config.spool_fd >= 0)
 		spool__flush(t);
+	pthread_mutex_unlock(&t->pass);
 }
 
 /* Counts since the books were opened, one entry for each watched CPU. */
@@ -195,31 +198,62 @@ void drain__losses(struct tracer *t, struct noise_losses *losses)
 	}
 }
 
-static void spool_losses(struct tracer *t)
+static int spool__block(struct tracer *t, uint32_t kind, const void *payload, size_t bytes)
 {
-	size_t bytes = t->config.cpu_count * sizeof(struct noise_losses);
 	struct noise_block *block = malloc(sizeof(*block) + bytes);
-	if (!block || t->spool_errno || !t->window_start_ns) {
-		free(block);
-		return;
-	}
+	if (!block)
+		return -ENOMEM;
 	block->magic = NOISE_BLOCK_MAGIC;
-	block->kind = NOISE_BLOCK_KIND_LOSSES;
+	block->kind = kind;
 	block->bytes = bytes;
-	drain__losses(t, (struct noise_losses *)(block + 1));
+	memcpy(block + 1, payload, bytes);
 	int err = spool__write(t->config.spool_fd, block, sizeof(*block) + bytes);
-	if (err)
-		t->spool_errno = -err;
 	free(block);
+	return err;
 }
 
-void drain__open_books(struct tracer *t, uint64_t now_ns)
+static void spool_losses(struct tracer *t)
 {
+	if (t->spool_errno || !t->window_start_ns)
+		return;
+	struct noise_losses *losses = calloc(t->config.cpu_count, sizeof(*losses));
+	if (!losses)
+		return;
+	drain__losses(t, losses);
+	int err = spool__block(t, NOISE_BLOCK_KIND_LOSSES, losses,
+			       t->config.cpu_count * sizeof(*losses));
+	if (err)
+		t->spool_errno = -err;
+	free(losses);
+}
+
+/*
+ * The moment from which on events count. Taken while no pass over the rings is under way: one that
+ * began before would throw away what has happened since.
+ */
+uint64_t drain__open_books(struct tracer *t)
+{
+	pthread_mutex_lock(&t->pass);
 	memset(t->baseline, 0, t->config.cpu_count * sizeof(*t->baseline));
 	drain__losses(t, t->baseline);
+	uint64_t now_ns = monotonic_ns();
+	if (t->config.spool_fd >= 0)
+		t->spool_errno = -spool__block(t, NOISE_BLOCK_KIND_START, &now_ns, sizeof(now_ns));
 	pthread_mutex_lock(&t->lock);
 	t->window_start_ns = now_ns;
 	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&t->pass);
+	return now_ns;
+}
+
+/*
+ * An event that ended before the books were closed may still be on its way into a ring: give its
+ * CPU a moment.
+ */
+static void let_writers_finish(void)
+{
+	struct timespec moment = {0, WRITERS_NS};
+	nanosleep(&moment, NULL);
 }
 
 static void pin_to(int cpu)
@@ -253,6 +287,8 @@ static void *drain_thread(void *argument)
 		t->drains++;
 		t->drain_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		pthread_mutex_unlock(&t->lock);
+		if (stopping)
+			let_writers_finish();
 		drain_all(t);
 		if (t->config.spool_fd >= 0 && (stopping || monotonic_ns() >= next_losses_ns)) {
 			spool_losses(t);

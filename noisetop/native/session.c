@@ -130,16 +130,16 @@ static PyObject *session_attach(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-static PyObject *session_open_books(PyObject *self, PyObject *start)
+static PyObject *session_open_books(PyObject *self, PyObject *unused)
 {
 	struct tracer *t = tracer_of(self);
 	if (!t)
 		return NULL;
-	unsigned long long start_ns = PyLong_AsUnsignedLongLong(start);
-	if (PyErr_Occurred())
-		return NULL;
-	drain__open_books(t, start_ns);
-	Py_RETURN_NONE;
+	uint64_t start_ns;
+	Py_BEGIN_ALLOW_THREADS;
+	start_ns = drain__open_books(t);
+	Py_END_ALLOW_THREADS;
+	return PyLong_FromUnsignedLongLong(start_ns);
 }
 
 static PyObject *session_close_books(PyObject *self, PyObject *unused)
@@ -269,8 +269,8 @@ static PyObject *session_enable_stats(PyObject *self, PyObject *unused)
 
 static PyMethodDef methods[] = {
 	{"attach", session_attach, METH_NOARGS, "attach() -> None"},
-	{"open_books", session_open_books, METH_O,
-	 "open_books(start_ns) -> None\n\nEvents that begin at or after that moment count."},
+	{"open_books", session_open_books, METH_NOARGS,
+	 "open_books() -> int\n\nThe moment (CLOCK_MONOTONIC, ns) from which on events count."},
 	{"close_books", session_close_books, METH_NOARGS,
 	 "close_books() -> int\n\nDrains what happened up to now, then delivers nothing more."},
 	{"read", session_read, METH_NOARGS,

@@ -97,6 +97,7 @@ static int configure(struct tracer *t, struct tracer_error *error)
 int tracer__open(struct tracer *t, const struct tracer_config *config, struct tracer_error *error)
 {
 	t->config = *config;
+	pthread_mutex_init(&t->pass, NULL);
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_condattr_t attributes;
 	pthread_condattr_init(&attributes);
@@ -166,4 +167,5 @@ void tracer__destroy(struct tracer *t)
 	free(t->staging.data);
 	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->lock);
+	pthread_mutex_destroy(&t->pass);
 }

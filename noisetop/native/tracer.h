@@ -42,6 +42,7 @@ struct tracer {
 	uint32_t stride; /* records per watched CPU, all its rings */
 
 	/* Shared with the drain thread, under `lock`. */
+	pthread_mutex_t pass; /* held while the rings are drained */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	pthread_t thread;
@@ -76,7 +77,7 @@ void tracer__destroy(struct tracer *t);
 /* drain.c */
 int drain__start(struct tracer *t);
 void drain__stop(struct tracer *t);
-void drain__open_books(struct tracer *t, uint64_t now_ns);
+uint64_t drain__open_books(struct tracer *t);
 void drain__losses(struct tracer *t, struct noise_losses *losses);
 uint64_t monotonic_ns(void);
 

@@ -1,0 +1,47 @@
+"""The kernel's own books, to hold ours against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+Books = dict[tuple[str, int], int]
+"""Counts by (row, CPU)."""
+
+
+def _table(path: str) -> Books:
+    lines = Path(path).read_text().splitlines()
+    cpus = [int(name.removeprefix("CPU")) for name in lines[0].split()]
+    books: Books = {}
+    for line in lines[1:]:
+        row, *counts = line.replace(":", " ", 1).split()
+        for cpu, count in zip(cpus, counts, strict=False):
+            if not count.isdigit():
+                break
+            books[row, cpu] = int(count)
+    return books
+
+
+def interrupts() -> Books:
+    """/proc/interrupts: rows are interrupt numbers and LOC, RES, CAL, …"""
+    return _table("/proc/interrupts")
+
+
+def softirqs() -> Books:
+    """/proc/softirqs."""
+    return _table("/proc/softirqs")
+
+
+def everything() -> Books:
+    """Both."""
+    return {**interrupts(), **softirqs()}
+
+
+def slices_of_init() -> int:
+    """How often the threads of process 1 were switched in so far (third field of schedstat).
+
+    Some guests' kernels hide what happens while these are current from every tracepoint.
+    """
+    slices = 0
+    for task in Path("/proc/1/task").iterdir():
+        slices += int((task / "schedstat").read_text().split()[2])
+    return slices

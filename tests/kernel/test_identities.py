@@ -1,0 +1,200 @@
+"""Our counts against the kernel's, and the arithmetic of nested time, under load on every CPU."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noisetop import system
+from noisetop.event import Interruptions, Source
+from noisetop.recording import Recording
+from noisetop.spool import SpoolWriter, read_spool
+from noisetop.summary import Summarizer, Summary
+from noisetop.tracer import Target, Tracer
+from tests.kernel import books
+from tests.kernel.loads import stress, workload
+
+pytestmark = pytest.mark.kernel
+
+SECONDS = 10
+SOFTIRQ_LEVEL = 2
+ROWS = {"LOC": ["local_timer"], "RES": ["reschedule"], "IWI": ["irq_work"]}
+FUNCTION_CALLS = ["call_function", "call_function_single"]
+
+
+@dataclass
+class Loaded:
+    """One recording under load, with the kernel's books around its two edges."""
+
+    recording: Recording
+    table: Interruptions
+    live: Summary
+    before: tuple[books.Books, books.Books]
+    after: tuple[books.Books, books.Books]
+    slices_of_init: int
+
+    @property
+    def hidden(self) -> int:
+        """How many interrupts this kernel may have kept from its tracepoints: none, unless it did
+        so with context switches. A slice of these threads is too short for two."""
+        switches = sum(cpu["switch"] for cpu in self.recording.losses.by_cpu.values())
+        return self.slices_of_init if switches else 0
+
+    @property
+    def sources(self) -> list[Source]:
+        return self.recording.sources
+
+    def bounds(self, *rows: str, cpu: int) -> tuple[int, int]:
+        """What the kernel counted at least and at most between the edges."""
+        key = [(row, cpu) for row in rows]
+        least = sum(self.after[0].get(k, 0) - self.before[1].get(k, 0) for k in key)
+        most = sum(self.after[1].get(k, 0) - self.before[0].get(k, 0) for k in key)
+        return least - self.hidden, most
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
+    path = tmp_path_factory.mktemp("loaded") / "loaded.noisetop"
+    cpus = system.online_cpus()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(stress("--timer", "1", "--timer-freq", "5000", "--sock", "1"))
+        stack.enter_context(
+            stress("--hdd", "1", "--hdd-bytes", "16m", "--temp-path", str(path.parent))
+        )
+        stack.enter_context(workload("membarrier", cpus[-1], cpus[0], 2000))
+        file = stack.enter_context(path.open("wb", buffering=0))
+        tracer = stack.enter_context(
+            Tracer(Target(cpus), spool_fd=file.fileno(), keep_batches=True, ring_records=1 << 17)
+        )
+        writer = SpoolWriter(file.fileno(), tracer.layout)
+        writer.write_head(system.describe(), tracer.names, cpus)
+        before = books.everything()
+        tracer.open_books()
+        before_too = books.everything()
+        slices = books.slices_of_init()
+        live = Summarizer(cpus, tracer.namer.sources)
+        for _ in range(SECONDS):
+            time.sleep(1)
+            live.add(tracer.read())
+        after = books.everything()
+        tracer.close_books()
+        after_too = books.everything()
+        live.add(tracer.read())
+        slices = books.slices_of_init() - slices
+        losses, cost = tracer.losses(), tracer.own_cost()
+        writer.write_end(tracer.end_ns, losses, cost, tracer.missing(), "")
+        summary = live.summary(tracer.start_ns, tracer.end_ns, losses, cost, tracer.missing())
+    recording = read_spool(path)
+    table = np.concatenate(list(recording.chunks()))
+    return Loaded(recording, table, summary, (before, before_too), (after, after_too), slices)
+
+
+def count(loaded: Loaded, cpu: int, *names: str, level: int | None = None) -> int:
+    """Events on a CPU whose path ends in one of the names."""
+    wanted = [i for i, source in enumerate(loaded.sources) if source.path[-1] in names]
+    table = loaded.table[loaded.table["cpu"] == cpu]
+    if level is not None:
+        table = table[table["level"] == level]
+    return int(np.isin(table["source"], wanted).sum())
+
+
+def test_nothing_is_lost(loaded: Loaded) -> None:
+    assert loaded.recording.losses.total == 0
+    assert len(loaded.table) > 20_000, "the load made too little noise to prove anything"
+
+
+@pytest.mark.parametrize("cpu", system.online_cpus())
+def test_device_interrupts(loaded: Loaded, cpu: int) -> None:
+    numbers = {row for row, _ in loaded.before[0] if row.isdigit()}
+    seen = 0
+    for number in sorted(numbers):
+        wanted = [
+            i
+            for i, source in enumerate(loaded.sources)
+            if source.noise_class == "irq" and source.path[1].split()[0] == number
+        ]
+        mine = (loaded.table["cpu"] == cpu) & np.isin(loaded.table["source"], wanted)
+        least, most = loaded.bounds(number, cpu=cpu)
+        assert least <= int(mine.sum()) <= most, f"interrupt {number} on CPU {cpu}"
+        seen += int(mine.sum())
+    assert cpu != max(system.online_cpus()) or seen
+
+
+@pytest.mark.parametrize("cpu", system.online_cpus())
+@pytest.mark.parametrize("row", ROWS)
+def test_vectors(loaded: Loaded, cpu: int, row: str) -> None:
+    least, most = loaded.bounds(row, cpu=cpu)
+    assert least <= count(loaded, cpu, *ROWS[row]) <= most
+
+
+@pytest.mark.parametrize("cpu", system.online_cpus())
+def test_function_calls(loaded: Loaded, cpu: int) -> None:
+    least, most = loaded.bounds("CAL", "TLB", cpu=cpu)
+    assert least <= count(loaded, cpu, *FUNCTION_CALLS) <= most
+
+
+def test_there_were_function_calls(loaded: Loaded) -> None:
+    assert count(loaded, max(system.online_cpus()), "ipi_mb") > 1000
+
+
+@pytest.mark.parametrize("cpu", system.online_cpus())
+@pytest.mark.parametrize("vector", system.softirq_names())
+def test_softirqs(loaded: Loaded, cpu: int, vector: str) -> None:
+    least, most = loaded.bounds(vector, cpu=cpu)
+    assert least <= count(loaded, cpu, vector, level=SOFTIRQ_LEVEL) <= most
+
+
+def test_net_time_is_never_negative_nor_above_gross(loaded: Loaded) -> None:
+    assert (loaded.table["net_ns"] <= loaded.table["gross_ns"]).all()
+    assert sum(c["negative"] for c in loaded.recording.losses.by_cpu.values()) == 0
+
+
+def test_net_time_fits_into_the_wall(loaded: Loaded) -> None:
+    for cpu in loaded.recording.cpus:
+        mine = loaded.table[loaded.table["cpu"] == cpu]
+        assert 0 < int(mine["net_ns"].sum()) <= loaded.recording.duration_ns
+
+
+def test_parents_hold_their_children(loaded: Loaded) -> None:
+    """Gross minus net of each interval is the net time of all that lies inside it."""
+    for cpu in loaded.recording.cpus:
+        mine = np.sort(loaded.table[loaded.table["cpu"] == cpu], order=["start_ns"])
+        starts, ends = mine["start_ns"], mine["start_ns"] + mine["gross_ns"]
+        order = np.argsort(ends, kind="stable")
+        closed = np.concatenate([[0], np.cumsum(mine["net_ns"][order])])
+        sorted_ends = ends[order]
+        parents = np.flatnonzero(mine["gross_ns"] > mine["net_ns"])
+        assert len(parents) > 1000
+        for i in parents[:: max(len(parents) // 5000, 1)]:
+            first = np.searchsorted(sorted_ends, starts[i], side="right")
+            last = np.searchsorted(sorted_ends, ends[i], side="left")
+            inside = int(closed[last] - closed[first])
+            nested = int(mine["gross_ns"][i] - mine["net_ns"][i])
+            assert inside <= nested + 64, (mine[i], inside, nested)
+
+
+def test_live_equals_recorded(loaded: Loaded) -> None:
+    recorded = loaded.recording.summary()
+    assert recorded.duration_ns == loaded.live.duration_ns
+    for ours, theirs in zip(recorded.cpus, loaded.live.cpus, strict=True):
+        assert ours.noise_ns == theirs.noise_ns
+        assert ours.idle_ns == theirs.idle_ns
+        assert ours.max_single_ns == theirs.max_single_ns
+        assert ours.max_single_start_ns == theirs.max_single_start_ns
+        assert sorted(ours.sources, key=lambda s: s.source) == sorted(
+            theirs.sources, key=lambda s: s.source
+        )
+        for a, b in zip(ours.sources, theirs.sources, strict=True):
+            assert (a.histogram == b.histogram).all()
+
+
+def test_the_file_has_what_was_counted(loaded: Loaded, tmp_path: Path) -> None:
+    assert loaded.recording.damage == ""
+    assert loaded.recording.own_cost.cpu_ns > 0
+    assert os.uname().release == loaded.recording.metadata["kernel"]
