@@ -86,15 +86,20 @@ static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 sourc
 	frame->start_ns = noise_now(c, &frame->closed_ns);
 }
 
-/* Where a writer puts its record, or NULL and a count. Pair with noise_commit() in either case. */
-static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 *writer)
+/*
+ * Where a writer puts its record, or NULL and, for an interval, a count. Pair with noise_commit() in
+ * either case.
+ */
+static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 *writer,
+						       bool counted)
 {
 	u32 nest = c->writers;
 	*writer = nest;
 	c->writers = nest + 1;
 	barrier();
 	if (nest >= NOISE_RINGS) {
-		noise_lose(c, NOISE_LOSS_NESTING);
+		if (counted)
+			noise_lose(c, NOISE_LOSS_NESTING);
 		return NULL;
 	}
 	struct noise_ring *ring = &c->rings[nest];
@@ -103,7 +108,8 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 	if (head - ring->tail_seen >= records) {
 		ring->tail_seen = READ_ONCE(c->tails[nest]);
 		if (head - ring->tail_seen >= records) {
-			noise_lose(c, NOISE_LOSS_RING_FULL);
+			if (counted)
+				noise_lose(c, NOISE_LOSS_RING_FULL);
 			return NULL;
 		}
 	}
@@ -176,7 +182,7 @@ static __always_inline struct noise_event *noise_close(struct noise_cpu *c, u32 
 	}
 	c->open_levels &= ~(1u << level);
 	__sync_fetch_and_add(&c->closed_ns, net_ns);
-	struct noise_event *event = noise_claim(c, writer);
+	struct noise_event *event = noise_claim(c, writer, true);
 	if (!event)
 		return NULL;
 	event->start_ns = frame->start_ns;

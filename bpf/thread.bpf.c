@@ -125,7 +125,7 @@ static __noinline int thread_name_victim(struct noise_cpu *c, struct task_struct
 	if (!c)
 		return 0;
 	u32 writer;
-	struct noise_event *event = noise_claim(c, &writer);
+	struct noise_event *event = noise_claim(c, &writer, false);
 	if (event) {
 		c->named_tids[c->tid % NOISE_NAMED_TIDS] = c->tid;
 		event->start_ns = bpf_ktime_get_ns();

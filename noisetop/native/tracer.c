@@ -105,7 +105,8 @@ int tracer__open(struct tracer *t, const struct tracer_config *config, struct tr
 	pthread_cond_init(&t->wake, &attributes);
 	t->cpus = calloc(config->cpu_count, sizeof(*t->cpus));
 	t->baseline = calloc(config->cpu_count, sizeof(*t->baseline));
-	if (!t->cpus || !t->baseline)
+	t->closing = calloc(config->cpu_count, sizeof(*t->closing));
+	if (!t->cpus || !t->baseline || !t->closing)
 		return fail(error, "open", -ENOMEM);
 	memcpy(t->cpus, config->cpus, config->cpu_count * sizeof(*t->cpus));
 	t->config.cpus = t->cpus;
@@ -163,6 +164,7 @@ void tracer__destroy(struct tracer *t)
 	noisetop_bpf__destroy(t->skeleton);
 	free(t->cpus);
 	free(t->baseline);
+	free(t->closing);
 	free(t->batch.data);
 	free(t->staging.data);
 	pthread_cond_destroy(&t->wake);

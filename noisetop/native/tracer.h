@@ -54,6 +54,7 @@ struct tracer {
 	struct buffer
 		staging; /* spool mode: what goes out with the next write; drain thread only */
 	struct noise_losses *baseline; /* counts when the books were opened */
+	struct noise_losses *closing;  /* counts when they were closed */
 	uint64_t batched;              /* events handed to Python or waiting for it */
 	uint64_t spooled;              /* events written to the spool file or about to be */
 	uint64_t lost_batch;           /* dropped because Python did not fetch */

@@ -1,0 +1,75 @@
+"""Nothing is lost at the promised rate, and what is lost is counted exactly."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noisetop import system
+from noisetop.spool import SpoolWriter, read_spool
+from noisetop.tracer import Target, Tracer
+from tests.kernel.loads import stress, workload
+
+pytestmark = pytest.mark.kernel
+
+PROMISED_PER_SECOND = 200_000
+SECONDS = 5
+EDGE_NS = 20_000
+
+
+def test_nothing_is_lost_at_the_promised_rate(tmp_path: Path) -> None:
+    path = tmp_path / "fast.noisetop"
+    cpus = system.online_cpus()[:2]
+    with (
+        stress("--yield", "4"),
+        workload("membarrier", cpus[-1], cpus[0], 0),
+        path.open("wb", buffering=0) as file,
+        Tracer(Target(cpus), spool_fd=file.fileno(), keep_batches=False) as tracer,
+    ):
+        writer = SpoolWriter(file.fileno(), tracer.layout)
+        writer.write_head({}, tracer.names, cpus)
+        tracer.open_books()
+        time.sleep(SECONDS)
+        tracer.close_books()
+        losses = tracer.losses()
+        writer.write_end(tracer.end_ns, losses, tracer.own_cost(), (), "")
+    recording = read_spool(path)
+    count = sum(len(chunk) for chunk in recording.chunks())
+    assert count >= PROMISED_PER_SECOND * SECONDS, "the load was too small to prove anything"
+    assert losses.total == 0, losses
+
+
+def test_what_does_not_fit_is_counted_exactly() -> None:
+    """A tracer with tiny rings beside one with large ones, over one stretch of time."""
+    cpus = system.online_cpus()[-1:]
+    target = Target(cpus)
+    with (
+        # Attached before the load, so that both know who waits for the CPU: nobody.
+        Tracer(target, ring_records=1 << 17) as large,
+        Tracer(target, ring_records=16) as tiny,
+        stress("--timer", "1", "--timer-freq", "2000", "--taskset", str(cpus[0])),
+        workload("membarrier", cpus[0], system.online_cpus()[0], 5000),
+    ):
+        large.open_books()
+        tiny.open_books()
+        time.sleep(2)
+        tiny.close_books()
+        lost = tiny.losses()
+        large.close_books()
+        everything = large.read()
+        kept = len(tiny.read())
+        assert large.losses().total == 0
+    ends = everything["start_ns"] + everything["gross_ns"]
+    inside = (everything["start_ns"] >= tiny.start_ns) & (ends <= tiny.end_ns)
+    # The counts at the two edges are read within 20 µs of the moments that count,
+    # and what is in flight at one of them may end on either side for the two.
+    edges = 2 + int(np.sum((everything["start_ns"] < tiny.start_ns) & (ends >= tiny.start_ns)))
+    edges += int(np.sum((ends > tiny.end_ns) & (ends <= tiny.end_ns + EDGE_NS)))
+    edges += int(np.sum((ends >= tiny.start_ns) & (ends <= tiny.start_ns + EDGE_NS)))
+    assert lost.by_cpu[cpus[0]]["ring_full"] > 1000, "the rings were large enough after all"
+    expected = int(inside.sum())
+    found = kept + lost.total
+    assert expected - edges <= found <= expected + edges
