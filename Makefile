@@ -90,16 +90,14 @@ help: ## show this list
 $(BUILT): $(SOURCES) $(if $(UNCHANGED),,changed)
 	@packaging/prepare build
 ifeq ($(VENV_WORKS),)
-	@set -ex; python=$$(packaging/prepare python); \
-		"$$python" -m venv --clear $(VENV); \
-		$(BIN)/pip install -q --upgrade 'pip>=25.1'
+	@set -ex; python=$$(packaging/prepare python); "$$python" -m venv --clear $(VENV)
 endif
 	@set -x; $(BIN)/pip install -q -e .
 	@echo '$(SOURCES)' >$@
 
 $(TOOLS): pyproject.toml $(if $(VENV_WORKS),,changed) | $(BUILT)
 	@packaging/prepare build
-	@set -x; $(BIN)/pip install -q --group test --group check
+	@set -ex; $(BIN)/pip install -q 'pip>=25.1'; $(BIN)/pip install -q --group test --group check
 	@touch $@
 
 .PHONY: changed
