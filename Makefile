@@ -1,0 +1,104 @@
+# Verbs only: pyproject.toml and bpf/CMakeLists.txt say how noisetop is built, packaging/prepare what it needs.
+
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+export PYTHON
+
+SOURCES := pyproject.toml $(sort $(wildcard bpf/CMakeLists.txt bpf/*.[ch] noisetop/native/*.[ch]))
+C_FILES := $(filter %.c %.h,$(SOURCES))
+BUILT := $(VENV)/built
+TOOLS := $(VENV)/tools
+
+# A virtual environment dies when its folder moves or when the distribution goes on to the next Python.
+VENV_WORKS := $(shell grep -qsF '$(CURDIR)/$(VENV)' $(VENV)/pyvenv.cfg \
+	&& $(BIN)/python -c 'import pip' 2>/dev/null && echo yes)
+# The stamp holds the list of the sources, so that a file that is gone counts as well.
+UNCHANGED := $(and $(VENV_WORKS),$(shell [ "$$(cat $(BUILT) 2>/dev/null)" = '$(SOURCES)' ] && echo yes))
+
+ROOT := $(filter 0,$(shell id -u))
+# Under sudo nothing of root's is to stay behind in the user's folder.
+AS_ROOT := $(if $(ROOT),env,sudo env PYTHONDONTWRITEBYTECODE=1)
+KERNEL_TESTS := $(AS_ROOT) NOISETOP_KERNEL_TESTS=1 $(BIN)/pytest -p no:cacheprovider -m kernel $(ARGS)
+
+.PHONY: build
+build: $(BUILT) ## set up what is missing and leave .venv/bin/noisetop behind (the default)
+
+.PHONY: run
+run: $(BUILT) ## run noisetop, through sudo if need be: make run ARGS="--cpus 1 -d 10s"
+ifeq ($(ROOT),)
+	@command -v sudo >/dev/null || { echo 'noisetop: tracing takes root, and there is no sudo: run make run as root' >&2; exit 1; }
+	@$(BIN)/python -m compileall -q noisetop
+endif
+	@$(AS_ROOT) $(BIN)/noisetop $(ARGS)
+
+.PHONY: test
+test: $(TOOLS) ## run every test that this machine can run: make test ARGS="-k summary"
+	@packaging/prepare test
+ifeq ($(ROOT),)
+	@if sudo -n true 2>/dev/null || sudo -v 2>/dev/null; then \
+		status=0; \
+		$(BIN)/pytest -m 'not kernel' $(ARGS) || status=$$?; \
+		$(KERNEL_TESTS) || [ $$? -eq 5 ] || status=1; \
+		exit $$status; \
+	else \
+		$(BIN)/pytest $(ARGS); \
+	fi
+else
+	@$(BIN)/pytest $(ARGS)
+endif
+
+.PHONY: test-kernel
+test-kernel: $(TOOLS) ## run the tests on the real kernel only; they fail where they cannot run
+	@packaging/prepare test
+	@$(KERNEL_TESTS)
+
+.PHONY: check
+check: lint ## everything about the code that needs no run: formats, lint, types, imports
+	$(BIN)/ruff format --check .
+	@packaging/prepare check
+	clang-format --dry-run -Werror --style=file:bpf/.clang-format $(C_FILES)
+
+.PHONY: lint
+lint: $(TOOLS) ## ruff, mypy and the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: $(TOOLS) ## write the code as check wants it
+	@packaging/prepare check
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	clang-format -i --style=file:bpf/.clang-format $(C_FILES)
+
+.PHONY: bench
+bench: $(BUILT) ## measure noisetop itself, through sudo if need be: make bench ARGS=…
+	@$(AS_ROOT) $(BIN)/python -m bench $(ARGS)
+
+.PHONY: clean
+clean: ## remove everything that make made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find noisetop tests -name __pycache__ -prune -exec rm -rf {} +
+
+.PHONY: help
+help: ## show this list
+	@echo 'make VERB [ARGS="…"] [PYTHON=/path/to/python3]'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		while IFS='|' read -r verb text; do printf '  %-12s %s\n' $$verb "$$text"; done
+
+$(BUILT): $(SOURCES) $(if $(UNCHANGED),,changed)
+	@packaging/prepare build
+ifeq ($(VENV_WORKS),)
+	@set -ex; python=$$(packaging/prepare python); "$$python" -m venv --clear $(VENV)
+endif
+	@set -x; $(BIN)/pip install -q -e .
+	@echo '$(SOURCES)' >$@
+
+$(TOOLS): pyproject.toml $(if $(VENV_WORKS),,changed) | $(BUILT)
+	@packaging/prepare build
+	@set -ex; $(BIN)/pip install -q 'pip>=25.1'; $(BIN)/pip install -q --group test --group check
+	@touch $@
+
+.PHONY: changed
+changed:

@@ -1,0 +1,84 @@
+"""Where tests of the real kernel run, and where a skipped one is a failure."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from noisetop.errors import NoisetopError
+from noisetop.privileges import check_privileges
+from noisetop.system import ROOT
+
+MUST_RUN = "NOISETOP_KERNEL_TESTS"
+
+# include/uapi/linux/bpf.h, and the system call's number by machine
+_BPF_MAP_CREATE, _BPF_MAP_TYPE_LRU_HASH = 0, 9
+_SYS_BPF = {"x86_64": 321, "aarch64": 280}
+
+
+def _bpf_is_allowed() -> bool:
+    """Whether bpf(2) gets through: root in a container can hold every capability in vain.
+
+    An LRU hash takes CAP_BPF in the first user namespace, whatever unprivileged users may do.
+    """
+    attributes = struct.pack("4I", _BPF_MAP_TYPE_LRU_HASH, 4, 4, 1).ljust(72, b"\0")
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(_SYS_BPF[platform.machine()], _BPF_MAP_CREATE, attributes, len(attributes))
+    if fd < 0:
+        return False
+    os.close(fd)
+    return True
+
+
+def kernel_obstacle(root: Path = ROOT) -> str | None:
+    """Why the tests of the real kernel cannot run here; None when they can."""
+    try:
+        check_privileges(root)
+    except NoisetopError as error:
+        return f"{error}"
+    return None if _bpf_is_allowed() else "bpf(2) is not allowed here, in spite of the capabilities"
+
+
+def _must_run() -> bool:
+    return os.environ.get(MUST_RUN) == "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    of_kernel = [item for item in items if item.get_closest_marker("kernel")]
+    obstacle = kernel_obstacle() if of_kernel else None
+    if obstacle is not None:
+        for item in of_kernel:
+            item.add_marker(pytest.mark.skip(reason=obstacle))
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    return report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    wanted = item.get_closest_marker("kernel") is not None and _must_run()
+    if wanted and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although {MUST_RUN}=1: {_reason(report)}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if _must_run() and report.skipped and "kernel" in collector.nodeid.split("/"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although {MUST_RUN}=1: {_reason(report)}"
+    return report

@@ -1,0 +1,135 @@
+"""Kernel tests are skipped with a reason where they cannot run, and fail where they must."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+CONFTEST = Path(__file__).with_name("conftest.py")
+
+INNER_TESTS = """
+import pytest
+
+@pytest.mark.kernel
+def test_of_kernel():
+    {kernel}
+
+def test_of_summary():
+    pytest.skip("no recording")
+"""
+
+
+def load_conftest() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("conftest_under_test", CONFTEST)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A test suite with this project's conftest; its tests are the test's to write."""
+    monkeypatch.delenv("NOISETOP_KERNEL_TESTS", raising=False)
+    pytester.makeini("[pytest]\nmarkers = kernel: on the real kernel\n")
+    return pytester
+
+
+def run(inner: pytest.Pytester, *, obstacle: str | None) -> pytest.RunResult:
+    """Runs the inner suite on a machine with that obstacle."""
+    inner.makeconftest(f"{CONFTEST.read_text()}\nkernel_obstacle = lambda: {obstacle!r}\n")
+    return inner.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:asyncio", "-rs")
+
+
+def test_obstacle_skips_kernel_tests_only(inner: pytest.Pytester) -> None:
+    inner.makepyfile(INNER_TESTS.format(kernel="assert False"))
+    result = run(inner, obstacle="tracing needs root")
+    result.assert_outcomes(skipped=2)
+    result.stdout.fnmatch_lines(["*tracing needs root*"])
+
+
+def test_kernel_tests_run_where_nothing_is_in_the_way(inner: pytest.Pytester) -> None:
+    inner.makepyfile(INNER_TESTS.format(kernel="pass"))
+    run(inner, obstacle=None).assert_outcomes(passed=1, skipped=1)
+
+
+@pytest.mark.parametrize("obstacle", [None, "tracing needs root"])
+def test_skipped_kernel_test_fails_where_it_must_run(
+    inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, obstacle: str | None
+) -> None:
+    monkeypatch.setenv("NOISETOP_KERNEL_TESTS", "1")
+    inner.makepyfile(INNER_TESTS.format(kernel="pytest.skip('not today')"))
+    result = run(inner, obstacle=obstacle)
+    # A skip by a mark comes up when the test is set up, which pytest counts as an error.
+    result.assert_outcomes(
+        failed=int(obstacle is None), errors=int(obstacle is not None), skipped=1
+    )
+    reason = obstacle or "not today"
+    result.stdout.fnmatch_lines([f"*skipped although NOISETOP_KERNEL_TESTS=1: *{reason}*"])
+
+
+def test_skipped_kernel_file_fails_where_it_must_run(
+    inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = inner.mkdir("kernel")
+    (folder / "test_irq.py").write_text(
+        "import pytest\npytest.skip('not this file', allow_module_level=True)\n"
+    )
+    run(inner, obstacle=None).assert_outcomes(skipped=1)
+    monkeypatch.setenv("NOISETOP_KERNEL_TESTS", "1")
+    run(inner, obstacle=None).assert_outcomes(errors=1)
+
+
+def test_expected_failure_is_no_skip(
+    inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOISETOP_KERNEL_TESTS", "1")
+    inner.makepyfile(INNER_TESTS.format(kernel="pytest.xfail('known')"))
+    run(inner, obstacle=None).assert_outcomes(xfailed=1, skipped=1)
+
+
+def fake_root(tmp_path: Path, capabilities: int, *, btf: bool) -> Path:
+    status = tmp_path / "proc/self/status"
+    status.parent.mkdir(parents=True)
+    status.write_text(f"Name:\tpytest\nCapEff:\t{capabilities:016x}\n")
+    if btf:
+        vmlinux = tmp_path / "sys/kernel/btf/vmlinux"
+        vmlinux.parent.mkdir(parents=True)
+        vmlinux.touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "btf", "allowed", "obstacle"),
+    [
+        (0, True, True, "root"),
+        (1 << 39, True, True, "root"),
+        (1 << 39 | 1 << 38, False, True, "BTF"),
+        (1 << 21, True, False, "not allowed"),
+        (1 << 39 | 1 << 38, True, True, None),
+    ],
+)
+def test_obstacles(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capabilities: int,
+    btf: bool,
+    allowed: bool,
+    obstacle: str | None,
+) -> None:
+    conftest = load_conftest()
+    monkeypatch.setattr(conftest, "_bpf_is_allowed", lambda: allowed)
+    found = conftest.kernel_obstacle(fake_root(tmp_path, capabilities, btf=btf))
+    assert (found is None) == (obstacle is None)
+    assert obstacle is None or obstacle in found
+
+
+@pytest.mark.kernel
+def test_bpf_is_allowed_to_who_may_trace() -> None:
+    assert load_conftest()._bpf_is_allowed()
