@@ -22,6 +22,7 @@ import termios
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -116,16 +117,15 @@ def _spawn(args: argparse.Namespace) -> tuple[int, int]:
 
 
 def _cpu_s(pid: int) -> float:
-    with open(f"/proc/{pid}/stat") as stat:
-        fields = stat.read().rsplit(")", 1)[1].split()
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _switches(pid: int) -> int:
     total = 0
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/status") as status:
-            total += sum(int(x.split()[1]) for x in status if x.startswith("voluntary_ctxt"))
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        lines = (task / "status").read_text().splitlines()
+        total += sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt"))
     return total
 
 

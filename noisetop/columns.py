@@ -73,6 +73,7 @@ class Column(Generic[Row]):
     help: str
     left: bool = False
     """Aligned to the left and sorted ascending: names. Figures: to the right, largest first."""
+    sortable: bool = True
 
     def text(self, row: Row) -> str:
         """The figure as people are shown it, not padded."""

@@ -125,6 +125,10 @@ class Dashboard(App[None]):
     def on_new_sample(self, message: NewSample) -> None:
         """Draws a sample, unless the last drawing is too recent or the tables are frozen."""
         sample = message.sample
+        if message.resets < self._reader.resets:
+            if not sample.ended:
+                return
+            self.since = "reset" if message.resets else "start"
         if not self._first_ns:
             self._first_ns = sample.total.start_ns
         self.latest = sample

@@ -36,6 +36,7 @@ class CpuTable(LineTable[CpuRow]):
             "history", "History", "", _HISTORY_WIDTH,
             lambda row: self.history.bars(row.cpu.cpu, _HISTORY_WIDTH), str,
             "noise of the latest intervals; a full bar: the worst of them on any CPU",
+            sortable=False,
         )  # fmt: skip
 
     def key_of(self, row: CpuRow) -> Hashable:

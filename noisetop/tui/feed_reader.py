@@ -10,11 +10,12 @@ from noisetop.live import Feed, Sample
 
 
 class NewSample(Message):
-    """A sample has come."""
+    """A sample has come; ``resets`` is how many resets its total has seen."""
 
-    def __init__(self, sample: Sample) -> None:
+    def __init__(self, sample: Sample, resets: int) -> None:
         super().__init__()
         self.sample = sample
+        self.resets = resets
 
 
 class FeedReader:
@@ -24,24 +25,27 @@ class FeedReader:
         self._feed = feed
         self._post = post
         self._stopping = False
-        self._reset_wanted = False
+        self.resets = 0
+        """Asked for so far."""
 
     def run(self) -> None:
         """Reads until stop() or the end of the feed, whose errors pass through."""
+        done = 0
         while not self._stopping:
             sample = self._feed.next()
-            if self._reset_wanted and not sample.ended:
+            wanted = self.resets
+            if wanted > done and not sample.ended:
                 # What this sample tells of lies before the reset.
-                self._reset_wanted = False
                 self._feed.reset()
+                done = wanted
             else:
-                self._post(NewSample(sample))
+                self._post(NewSample(sample, done))
             if sample.ended:
                 return
 
     def reset(self) -> None:
         """Has the feed start anew as soon as it can be talked to."""
-        self._reset_wanted = True
+        self.resets += 1
         self._feed.wake()
 
     def stop(self) -> None:

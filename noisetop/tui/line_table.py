@@ -213,7 +213,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
 
     def sort_by_next(self) -> None:
         """Sorts by the column to the right of the present one."""
-        columns = [self.pinned, *self.columns]
+        columns = [one for one in (self.pinned, *self.columns) if one.sortable]
         at = columns.index(self._column_to_sort_by())
         self.sort_by(columns[(at + 1) % len(columns)].name)
 
@@ -286,8 +286,9 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
                 wanted = column
                 if x < left:
                     break
-        same = wanted is self._column_to_sort_by()
-        self.sort_by(wanted.name, reverse=same and not self.sort_reversed)
+        if wanted.sortable:
+            same = wanted is self._column_to_sort_by()
+            self.sort_by(wanted.name, reverse=same and not self.sort_reversed)
 
     def on_resize(self) -> None:
         """The visible lines are others now."""
