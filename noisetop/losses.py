@@ -8,9 +8,20 @@ from noisetop.system import format_cpu_list
 
 
 def describe_losses(losses: Losses) -> str:
-    """``lost 0``, or the total with each reason and the CPUs that it happened on."""
-    if not losses.total:
+    """``lost 0``, or the counts with each reason and the CPUs that it happened on."""
+    parts = _by_reason(losses)
+    for reason in ("unread", "unwritten", "recursion_misses"):
+        if count := getattr(losses, reason):
+            parts.append(f"{reason.replace('_', ' ')} {count}")
+    if not parts:
         return "lost 0"
+    text = f"LOST {losses.total} events" if losses.total else "lost 0"
+    if losses.unpaired:
+        text += f", unpaired {losses.unpaired}"
+    return f"{text}: {', '.join(parts)}"
+
+
+def _by_reason(losses: Losses) -> list[str]:
     counts: dict[str, int] = {}
     cpus: dict[str, list[int]] = {}
     for cpu, reasons in losses.by_cpu.items():
@@ -18,11 +29,7 @@ def describe_losses(losses: Losses) -> str:
             if count:
                 counts[reason] = counts.get(reason, 0) + count
                 cpus.setdefault(reason, []).append(cpu)
-    parts = [
+    return [
         f"{printable(reason.replace('_', ' '))} {count} (CPU {format_cpu_list(cpus[reason])})"
         for reason, count in counts.items()
     ]
-    for reason in ("unread", "unwritten", "recursion_misses"):
-        if count := getattr(losses, reason):
-            parts.append(f"{reason.replace('_', ' ')} {count}")
-    return f"LOST {losses.total} events: {', '.join(parts)}"

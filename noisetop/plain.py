@@ -86,7 +86,7 @@ def _head(title: str, sample: Sample, now: datetime) -> str:
     return (
         f"{now:%Y-%m-%d %H:%M:%S}  {printable(title)}  elapsed {elapsed_s:.3f} s"
         f"  interval {format_ns(sample.interval.duration_ns)}"
-        f"  {describe_losses(sample.interval.losses)}"
+        f"  {describe_losses(sample.total.losses)}"
     )
 
 

@@ -26,6 +26,7 @@ def summary_as_dict(summary: Summary) -> dict[str, object]:
 def _losses(losses: Losses) -> dict[str, object]:
     return {
         "by_cpu": {str(cpu): dict(reasons) for cpu, reasons in sorted(losses.by_cpu.items())},
+        "unpaired": losses.unpaired,
         "unread": losses.unread,
         "unwritten": losses.unwritten,
         "recursion_misses": losses.recursion_misses,

@@ -32,6 +32,7 @@ def test_everything_in_a_summary_is_told() -> None:
         "lost": 3,
         "losses": {
             "by_cpu": {"1": {"ring_full": 2}},
+            "unpaired": 0,
             "unread": 0,
             "unwritten": 0,
             "recursion_misses": 1,

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from noisetop.columns import Column, Row
 
 GAP = " "
-MORE = "›"  # noqa: RUF001
+MORE = "›"
 """At the end of the head line: columns follow to the right."""
 
 

@@ -20,7 +20,7 @@ from noisetop.summary import CpuSummary, Summary
 from noisetop.tui.line_table import LineTable
 
 _NARROW = 24
-_STEP = " › "  # noqa: RUF001
+_STEP = " › "
 
 
 @dataclass(frozen=True, slots=True)
