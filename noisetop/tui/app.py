@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -25,14 +26,14 @@ from noisetop.tui.help_screen import HelpScreen
 from noisetop.tui.history import History
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.source_table import SourceTable, View
-from noisetop.tui.terminal import TerminalDriver, check_terminal, leave_on_signals
+from noisetop.tui.terminal import TerminalDriver, keys_from_terminal, leave_on_signals
 from noisetop.tui.text_line import TextLine
 
 
 class Dashboard(App[None]):
     """Draws when a sample comes or a key is pressed, and at no other time."""
 
-    CSS_PATH = "noisetop.tcss"
+    CSS_PATH = Path(__file__).with_name("noisetop.tcss")
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "quit"),
@@ -216,6 +217,7 @@ class Dashboard(App[None]):
         self.paused = not self.paused
         if self.paused:
             self._shown_history = self.history.copy()
+            self._show_tables()
         else:
             self._show_latest()
         self._show_time()
@@ -289,9 +291,8 @@ def run_dashboard(feed: Feed, *, refresh_ns: int | None = None) -> None:
     ``refresh_ns``: at least this much between two drawings; None: every sample is drawn. Errors of
     the feed are raised once the terminal is as it was; any other failure becomes a NoisetopError.
     """
-    check_terminal()
     app = Dashboard(feed, refresh_ns)
-    with leave_on_signals(app.leave):
+    with keys_from_terminal(), leave_on_signals(app.leave):
         app.run()
     error = app.failure
     if isinstance(error, NoisetopError):

@@ -49,7 +49,7 @@ class CpuTable(LineTable[CpuRow]):
         total = cpu_row(summary, everywhere)
         self.classes_seen |= {name for name, sums in total.classes.items() if sums.count}
         rows = [cpu_row(summary, cpu) for cpu in summary.cpus]
-        self.show(rows, total, self._columns_now())
+        self.show(rows, total if len(rows) > 1 else None, self._columns_now())
 
     def show_nothing(self) -> None:
         """Before the first sample of a period."""

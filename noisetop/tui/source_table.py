@@ -19,7 +19,8 @@ from noisetop.columns import (
 from noisetop.summary import CpuSummary, Summary
 from noisetop.tui.line_table import LineTable
 
-_NARROW = 24
+_NARROW = 33
+"""Beside it the figures up to the largest one fit into 80 columns."""
 _STEP = " › "
 
 
