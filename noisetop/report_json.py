@@ -1,0 +1,70 @@
+"""A summary as plain objects, as ``--json`` prints it live and for a recording."""
+
+from __future__ import annotations
+
+from noisetop.summary import CpuSummary, Losses, OwnCost, SourceSummary, Summary
+
+
+def summary_as_dict(summary: Summary) -> dict[str, object]:
+    """Everything in a summary, ready for the json module.
+
+    Times are integers in ns, moments CLOCK_MONOTONIC. ``count`` holds all occurrences, those on an
+    idle CPU included; ``net_ns``, ``max_ns``, the mean and the percentiles tell of noise only.
+    """
+    return {
+        "duration_ns": summary.duration_ns,
+        "start_ns": summary.start_ns,
+        "end_ns": summary.end_ns,
+        "lost": summary.losses.total,
+        "losses": _losses(summary.losses),
+        "own_cost": _own_cost(summary.own_cost),
+        "missing_sources": list(summary.missing),
+        "cpus": {str(cpu.cpu): _cpu(cpu) for cpu in summary.cpus},
+    }
+
+
+def _losses(losses: Losses) -> dict[str, object]:
+    return {
+        "by_cpu": {str(cpu): dict(reasons) for cpu, reasons in sorted(losses.by_cpu.items())},
+        "unpaired": losses.unpaired,
+        "unread": losses.unread,
+        "unwritten": losses.unwritten,
+        "recursion_misses": losses.recursion_misses,
+    }
+
+
+def _own_cost(cost: OwnCost) -> dict[str, object]:
+    return {
+        "cpu_ns": cost.cpu_ns,
+        "wakeups": cost.wakeups,
+        "bpf_ns_per_run": cost.bpf_ns_per_run,
+        "bpf_runs": cost.bpf_runs,
+        "housekeeping": cost.housekeeping,
+    }
+
+
+def _cpu(cpu: CpuSummary) -> dict[str, object]:
+    return {
+        "noise_ns": cpu.noise_ns,
+        "idle_ns": cpu.idle_ns,
+        "max_single_ns": cpu.max_single_ns,
+        "max_single_start_ns": cpu.max_single_start_ns,
+        "count": sum(one.count + one.idle_count for one in cpu.sources),
+        "sources": [_source(one) for one in cpu.sources],
+    }
+
+
+def _source(one: SourceSummary) -> dict[str, object]:
+    return {
+        "path": list(one.source.path),
+        "class": one.source.noise_class,
+        "count": one.count + one.idle_count,
+        "idle_count": one.idle_count,
+        "net_ns": one.net_ns,
+        "idle_ns": one.idle_ns,
+        "max_ns": one.max_ns,
+        "max_start_ns": one.max_start_ns,
+        "mean_ns": round(one.mean_ns),
+        "p50_ns": one.percentile_ns(0.5),
+        "p99_ns": one.percentile_ns(0.99),
+    }

@@ -1,0 +1,1 @@
+"""The live dashboard. Widgets are given samples and never read the kernel."""

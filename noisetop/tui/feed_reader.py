@@ -1,0 +1,54 @@
+"""The one thread that waits for samples; it hands them over as messages and touches no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.message import Message
+
+from noisetop.live import Feed, Sample
+
+
+class NewSample(Message):
+    """A sample has come; ``resets`` is how many resets its total has seen."""
+
+    def __init__(self, sample: Sample, resets: int) -> None:
+        super().__init__()
+        self.sample = sample
+        self.resets = resets
+
+
+class FeedReader:
+    """run() belongs to the reading thread, all else to the others."""
+
+    def __init__(self, feed: Feed, post: Callable[[NewSample], object]) -> None:
+        self._feed = feed
+        self._post = post
+        self._stopping = False
+        self.resets = 0
+        """Asked for so far."""
+
+    def run(self) -> None:
+        """Reads until stop() or the end of the feed, whose errors pass through."""
+        done = 0
+        while not self._stopping:
+            sample = self._feed.next()
+            wanted = self.resets
+            if wanted > done and not sample.ended:
+                # What this sample tells of lies before the reset.
+                self._feed.reset()
+                done = wanted
+            else:
+                self._post(NewSample(sample, done))
+            if sample.ended:
+                return
+
+    def reset(self) -> None:
+        """Has the feed start anew as soon as it can be talked to."""
+        self.resets += 1
+        self._feed.wake()
+
+    def stop(self) -> None:
+        """Ends run() soon."""
+        self._stopping = True
+        self._feed.wake()

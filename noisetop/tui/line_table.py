@@ -1,0 +1,313 @@
+"""A table that redraws only the lines whose text has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from noisetop.columns import Column, Row
+
+GAP = " "
+MORE = "›"
+"""At the end of the head line: columns follow to the right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one screen line shows: text per part, each part with the name of its style."""
+
+    style: str
+    parts: tuple[tuple[str, str], ...]
+
+
+class LineTable(ScrollView, Generic[Row], can_focus=True):
+    """Rows of figures below a head line; the first column stays when the others are scrolled.
+
+    It is given rows with show(); it sorts them and keeps the cursor on the row that it was on.
+    """
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "line-table--head",
+        "line-table--total",
+        "line-table--cursor",
+    }
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "up", show=False),
+        Binding("down,j", "move(1)", "down", show=False),
+        Binding("pageup", "page(-1)", "page up", show=False),
+        Binding("pagedown", "page(1)", "page down", show=False),
+        Binding("home,g", "move(-1000000)", "first", show=False),
+        Binding("end,G", "move(1000000)", "last", show=False),
+        Binding("left", "slide(-8)", "columns to the left", show=False),
+        Binding("right", "slide(8)", "columns to the right", show=False),
+        Binding("enter", "choose", "choose", show=False),
+    ]
+
+    class Chosen(Message):
+        """Enter, or a click on the row that has the cursor."""
+
+        def __init__(self, table: LineTable[Row], row: Row) -> None:
+            super().__init__()
+            self.table = table
+            self.row = row
+
+    class Sorted(Message):
+        """Another order was chosen."""
+
+    pinned: Column[Row]
+    columns: tuple[Column[Row], ...] = ()
+    sort_name: str
+    sort_reversed = False
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.rows: list[Row] = []
+        """As shown, the total first."""
+        self.total: Row | None = None
+        self.cursor: Hashable = None
+        self._cursor_at = 0
+        self._lines: dict[int, Line] = {}
+        self._styles_by_name: dict[str, Style] = {}
+
+    def key_of(self, row: Row) -> Hashable:
+        """What a row is recognised by in the next sample."""
+        raise NotImplementedError
+
+    @property
+    def pinned_width(self) -> int:
+        """Cells of the first column."""
+        return self.pinned.width
+
+    @property
+    def _fixed_lines(self) -> int:
+        return 2 if self.total is not None else 1
+
+    def show(self, rows: Iterable[Row], total: Row | None, columns: Sequence[Column[Row]]) -> None:
+        """Takes the rows of a new sample, ``total`` to stand above all others."""
+        self.columns = tuple(columns)
+        self.total = total
+        self._take(rows)
+        size = Size(self._full_width(), 1 + len(self.rows))
+        if size != self.virtual_size:
+            grown = size.height != self.virtual_size.height
+            self.virtual_size = size
+            self.refresh(layout=grown)
+        self._repaint()
+
+    def _column_to_sort_by(self) -> Column[Row]:
+        for column in self.columns:
+            if column.name == self.sort_name:
+                return column
+        return self.pinned
+
+    def _take(self, rows: Iterable[Row]) -> None:
+        """Sorts the rows and finds the one that the cursor was on."""
+        ordered = self._column_to_sort_by().order(rows, reverse=self.sort_reversed)
+        self.rows = ordered if self.total is None else [self.total, *ordered]
+        for at, row in enumerate(self.rows):
+            if self.key_of(row) == self.cursor:
+                self._cursor_at = at
+                return
+        if self.rows:
+            self._cursor_at = min(self._cursor_at, len(self.rows) - 1)
+            self.cursor = self.key_of(self.rows[self._cursor_at])
+
+    def _full_width(self) -> int:
+        return self.pinned_width + sum(len(GAP) + column.width for column in self.columns)
+
+    def _repaint(self, *, everything: bool = False) -> None:
+        """Marks the visible lines that differ from what is on the screen."""
+        if everything:
+            self._lines.clear()
+            self.refresh()
+            return
+        for y in range(self.size.height):
+            line = self._line(y)
+            if self._lines.get(y) != line:
+                self._lines[y] = line
+                self.refresh(Region(0, y, self.size.width, 1))
+
+    def render_line(self, y: int) -> Strip:
+        """Part of Textual's line API."""
+        line = self._lines.get(y)
+        if line is None:
+            line = self._lines[y] = self._line(y)
+        base = self._style(line.style)
+        segments = [
+            Segment(text, base + self._style(style) if style else base)
+            for text, style in line.parts
+        ]
+        width = sum(cell_len(text) for text, _ in line.parts)
+        return Strip(segments, width).crop_extend(0, self.size.width, base)
+
+    def _style(self, name: str) -> Style:
+        if name not in self._styles_by_name:
+            if name:
+                style = self.get_component_rich_style(name, partial=not name.startswith("line-"))
+            else:
+                style = self.rich_style
+            self._styles_by_name[name] = style
+        return self._styles_by_name[name]
+
+    def notify_style_update(self) -> None:
+        """Part of Textual: the theme, the focus or a class has changed."""
+        super().notify_style_update()
+        self._styles_by_name.clear()
+        self._lines.clear()
+
+    def _line(self, y: int) -> Line:
+        if y == 0:
+            return self._head_line()
+        at = y - 1 if y < self._fixed_lines else y - 1 + self.scroll_offset.y
+        if at >= len(self.rows):
+            return Line("", ())
+        row = self.rows[at]
+        style = "line-table--total" if row is self.total else ""
+        if at == self._cursor_at and self.has_focus:
+            style = "line-table--cursor"
+        room = self.size.width - self.pinned_width
+        offset = self.scroll_offset.x
+        figures = "".join(GAP + column.cell(row) for column in self.columns)
+        return Line(style, (*self.pinned_parts(row), (figures[offset : offset + room], "")))
+
+    def pinned_parts(self, row: Row) -> tuple[tuple[str, str], ...]:
+        """The first column as text and style; it must fill ``pinned_width`` exactly."""
+        return ((set_cell_size(self.pinned.text(row), self.pinned_width), ""),)
+
+    def _head_line(self) -> Line:
+        room = self.size.width - self.pinned_width
+        offset = self.scroll_offset.x
+        figures = "".join(GAP + self._title(column, column.width) for column in self.columns)
+        text = figures[offset : offset + room]
+        if len(figures) > offset + room:
+            text = text[:-1] + MORE
+        return Line(
+            "line-table--head", ((self._title(self.pinned, self.pinned_width), ""), (text, ""))
+        )
+
+    def _title(self, column: Column[Row], width: int) -> str:
+        mark = ""
+        if column is self._column_to_sort_by():
+            mark = "▲" if column.left is not self.sort_reversed else "▼"
+        title = f"{column.title[: width - len(mark)]}{mark}"
+        return title.ljust(width) if column.left else title.rjust(width)
+
+    def sort_by(self, name: str, *, reverse: bool = False) -> None:
+        """Sorts by the column of that name."""
+        self.sort_name, self.sort_reversed = name, reverse
+        self._take(row for row in self.rows if row is not self.total)
+        self._repaint(everything=True)
+        self.post_message(self.Sorted())
+
+    def sort_by_next(self) -> None:
+        """Sorts by the column to the right of the present one."""
+        columns = [one for one in (self.pinned, *self.columns) if one.sortable]
+        at = columns.index(self._column_to_sort_by())
+        self.sort_by(columns[(at + 1) % len(columns)].name)
+
+    def reverse_sort(self) -> None:
+        """Turns the order round."""
+        self.sort_by(self._column_to_sort_by().name, reverse=not self.sort_reversed)
+
+    @property
+    def sort_title(self) -> str:
+        """What it is sorted by, for a title line."""
+        return self._title(self._column_to_sort_by(), 99).strip()
+
+    def row_at_cursor(self) -> Row | None:
+        """The row that has the cursor."""
+        return self.rows[self._cursor_at] if self._cursor_at < len(self.rows) else None
+
+    def move_cursor_to(self, at: int) -> None:
+        """Puts the cursor on a row, counted from the top, and scrolls it into view."""
+        if not self.rows:
+            return
+        self._cursor_at = max(0, min(at, len(self.rows) - 1))
+        self.cursor = self.key_of(self.rows[self._cursor_at])
+        line, fixed = self._cursor_at + 1, self._fixed_lines
+        top = self.scroll_offset.y
+        if line >= fixed:
+            if line - top < fixed:
+                top = line - fixed
+            elif line - top >= self.size.height:
+                top = line - self.size.height + 1
+            self.scroll_to(y=top, animate=False, force=True)
+        self._repaint()
+
+    def action_move(self, by: int) -> None:
+        """Moves the cursor by some rows."""
+        self.move_cursor_to(self._cursor_at + by)
+
+    def action_page(self, direction: int) -> None:
+        """Moves the cursor by what fits on the screen."""
+        self.action_move(direction * max(self.size.height - self._fixed_lines - 1, 1))
+
+    def action_slide(self, by: int) -> None:
+        """Scrolls the columns to the side."""
+        self.scroll_to(x=max(0, self.scroll_offset.x + by), animate=False, force=True)
+
+    def action_choose(self) -> None:
+        """Tells that the row with the cursor was chosen."""
+        row = self.row_at_cursor()
+        if row is not None:
+            self.post_message(self.Chosen(self, row))
+
+    def on_click(self, event: events.Click) -> None:
+        """Sorts on the head line, moves the cursor elsewhere, chooses on the cursor's row."""
+        if event.y == 0:
+            self._sort_by_title_at(event.x)
+            return
+        at = event.y - 1 if event.y < self._fixed_lines else event.y - 1 + self.scroll_offset.y
+        if at >= len(self.rows):
+            return
+        if at == self._cursor_at and event.chain > 1:
+            self.action_choose()
+        else:
+            self.move_cursor_to(at)
+
+    def _sort_by_title_at(self, x: int) -> None:
+        wanted = self.pinned
+        if x >= self.pinned_width:
+            left = self.pinned_width - self.scroll_offset.x
+            for column in self.columns:
+                left += len(GAP) + column.width
+                wanted = column
+                if x < left:
+                    break
+        if wanted.sortable:
+            same = wanted is self._column_to_sort_by()
+            self.sort_by(wanted.name, reverse=same and not self.sort_reversed)
+
+    def on_resize(self) -> None:
+        """The visible lines are others now."""
+        self._repaint(everything=True)
+
+    def on_focus(self) -> None:
+        """The cursor shows."""
+        self._repaint(everything=True)
+
+    def on_blur(self) -> None:
+        """The cursor hides."""
+        self._repaint(everything=True)
+
+    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
+        """Part of Textual: all figures move, the first column stays."""
+        self._lines.clear()
+        super().watch_scroll_x(old_value, new_value)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Part of Textual: all rows move, the head line stays."""
+        self._lines.clear()
+        super().watch_scroll_y(old_value, new_value)

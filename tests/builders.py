@@ -1,0 +1,144 @@
+"""Short ways to write down summaries, samples and feeds."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from noisetop.event import Source
+from noisetop.histogram import BUCKETS, bucket_of
+from noisetop.live import Sample
+from noisetop.summary import CpuSummary, Losses, OwnCost, SourceSummary, Summary
+
+START_NS = 1_000_000_000_000
+SECOND_NS = 1_000_000_000
+
+
+def source(
+    *path: str,
+    durations_ns: Sequence[int] = (1_000,),
+    max_start_ns: int = START_NS,
+    idle_count: int = 0,
+    idle_ns: int = 0,
+) -> SourceSummary:
+    """A source whose interruptions of a victim took ``durations_ns``."""
+    table = np.array(durations_ns, np.uint64)
+    return SourceSummary(
+        source=Source(path),
+        count=len(durations_ns),
+        net_ns=sum(durations_ns),
+        max_ns=max(durations_ns, default=0),
+        max_start_ns=max_start_ns if durations_ns else 0,
+        idle_count=idle_count,
+        idle_ns=idle_ns,
+        histogram=np.bincount(bucket_of(table), minlength=BUCKETS).astype(np.int64),
+    )
+
+
+def cpu(
+    number: int | None,
+    *sources: SourceSummary,
+    max_single_ns: int | None = None,
+    max_single_start_ns: int = START_NS,
+) -> CpuSummary:
+    """A CPU with these sources, sorted as a Summarizer does; max single: of its sources."""
+    longest_ns = max((one.max_ns for one in sources), default=0)
+    single_ns = longest_ns if max_single_ns is None else max_single_ns
+    return CpuSummary(
+        cpu=number,
+        noise_ns=sum(one.net_ns for one in sources),
+        idle_ns=sum(one.idle_ns for one in sources),
+        max_single_ns=single_ns,
+        max_single_start_ns=max_single_start_ns if single_ns else 0,
+        sources=tuple(sorted(sources, key=lambda one: (-one.net_ns, -one.idle_ns, one.source))),
+    )
+
+
+def summary(
+    *cpus: CpuSummary,
+    start_ns: int = START_NS,
+    duration_ns: int = SECOND_NS,
+    losses: Losses | None = None,
+    own_cost: OwnCost | None = None,
+    missing: tuple[str, ...] = (),
+    tasks: dict[int, str] | None = None,
+) -> Summary:
+    """The summary of these CPUs over a period."""
+    return Summary(
+        start_ns,
+        start_ns + duration_ns,
+        cpus,
+        losses or Losses(),
+        own_cost or OwnCost(housekeeping="0"),
+        missing,
+        tasks or {},
+    )
+
+
+def sample(total: Summary, interval: Summary | None = None, *, ended: str = "") -> Sample:
+    """A sample; its interval is by default the whole period."""
+    return Sample(total, interval or total, ended)
+
+
+class FakeFeed:
+    """Hands out what it is given; waits when there is nothing, as a real feed does.
+
+    An exception among the items is raised in its turn.
+    """
+
+    def __init__(
+        self, *items: Sample | Exception, title: str = "CPUs 1-2", interval_ns: int = SECOND_NS
+    ) -> None:
+        self.title = title
+        self.interval_ns = interval_ns
+        self.resets = 0
+        self.wakes = 0
+        self._items: queue.SimpleQueue[Sample | Exception | None] = queue.SimpleQueue()
+        self.push(*items)
+
+    def push(self, *items: Sample | Exception) -> None:
+        """More to hand out."""
+        for item in items:
+            self._items.put(item)
+
+    def next(self) -> Sample:
+        item = self._items.get()
+        if isinstance(item, Exception):
+            raise item
+        return item or sample(summary(duration_ns=1))
+
+    def reset(self) -> None:
+        self.resets += 1
+
+    def wake(self) -> None:
+        self.wakes += 1
+        self._items.put(None)
+
+
+def growing(cpus: Iterable[int], paths: Sequence[tuple[str, ...]], seconds: int) -> list[Sample]:
+    """Samples of a run in which every source interrupts every CPU ever more often."""
+    samples = []
+    numbers = tuple(cpus)
+    for second in range(1, seconds + 1):
+        parts = []
+        for length in (second, 1):
+            parts.append(
+                summary(
+                    *(
+                        cpu(
+                            number,
+                            *(
+                                source(*path, durations_ns=[900 + 37 * at + number] * 3 * length)
+                                for at, path in enumerate(paths)
+                            ),
+                        )
+                        for number in numbers
+                    ),
+                    start_ns=START_NS + (second - length) * SECOND_NS,
+                    duration_ns=length * SECOND_NS,
+                )
+            )
+        samples.append(sample(*parts))
+    return samples

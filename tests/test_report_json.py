@@ -1,0 +1,78 @@
+import json
+
+from noisetop.report_json import summary_as_dict
+from noisetop.summary import Losses, OwnCost
+from tests.builders import START_NS, cpu, source, summary
+
+
+def test_everything_in_a_summary_is_told() -> None:
+    period = summary(
+        cpu(
+            1,
+            source(
+                "ipi",
+                "call_function_single",
+                durations_ns=[1_000, 3_000],
+                max_start_ns=START_NS + 5,
+                idle_count=4,
+                idle_ns=90,
+            ),
+            max_single_ns=3_500,
+            max_single_start_ns=START_NS + 5,
+        ),
+        duration_ns=7_000,
+        losses=Losses(by_cpu={1: {"ring_full": 2}}, recursion_misses=1),
+        own_cost=OwnCost(10, 2, 80.5, 12, "0"),
+        missing=("thermal",),
+    )
+    assert json.loads(json.dumps(summary_as_dict(period))) == {
+        "duration_ns": 7_000,
+        "start_ns": START_NS,
+        "end_ns": START_NS + 7_000,
+        "lost": 3,
+        "losses": {
+            "by_cpu": {"1": {"ring_full": 2}},
+            "unpaired": 0,
+            "unread": 0,
+            "unwritten": 0,
+            "recursion_misses": 1,
+        },
+        "own_cost": {
+            "cpu_ns": 10,
+            "wakeups": 2,
+            "bpf_ns_per_run": 80.5,
+            "bpf_runs": 12,
+            "housekeeping": "0",
+        },
+        "missing_sources": ["thermal"],
+        "cpus": {
+            "1": {
+                "noise_ns": 4_000,
+                "idle_ns": 90,
+                "max_single_ns": 3_500,
+                "max_single_start_ns": START_NS + 5,
+                "count": 6,
+                "sources": [
+                    {
+                        "path": ["ipi", "call_function_single"],
+                        "class": "ipi",
+                        "count": 6,
+                        "idle_count": 4,
+                        "net_ns": 4_000,
+                        "idle_ns": 90,
+                        "max_ns": 3_000,
+                        "max_start_ns": START_NS + 5,
+                        "mean_ns": 2_000,
+                        "p50_ns": 1_023,
+                        "p99_ns": 3_000,
+                    }
+                ],
+            }
+        },
+    }
+
+
+def test_a_summary_of_nothing() -> None:
+    empty = summary_as_dict(summary())
+    assert empty["cpus"] == {}
+    assert empty["lost"] == 0

@@ -1,0 +1,44 @@
+"""Runs the dashboard on the terminal that test_terminal.py gives it, as the command line does."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+import termios
+
+from noisetop.errors import NoisetopError
+from noisetop.tui.app import Dashboard, run_dashboard
+from tests.builders import FakeFeed, cpu, sample, source, summary
+
+
+def _broken(*_: object) -> None:
+    raise ZeroDivisionError("no such figure")
+
+
+def main(case: str, log: str) -> int:
+    # The log is how a test hears from a process whose terminal is gone.
+    with contextlib.suppress(OSError):
+        fcntl.ioctl(1, termios.TIOCSCTTY, 0)
+    feed = FakeFeed(sample(summary(cpu(1, source("irq", "36 disk")))))
+    if case == "feed error":
+        feed.push(NoisetopError("the kernel took the program away"))
+    elif case == "exception":
+        Dashboard._show_tables = _broken  # type: ignore[assignment, method-assign]
+    elif case == "no hangup signal":
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        run_dashboard(feed)
+        outcome, status = "returned", 0
+    except NoisetopError as error:
+        outcome, status = str(error), error.exit_code
+    with open(log, "w") as out:  # noqa: PTH123
+        out.write(f"{outcome}\n{signal.getsignal(signal.SIGTERM)!r}\n")
+    return status
+
+
+if __name__ == "__main__":
+    # What is still buffered for a terminal that is gone would make the normal exit complain.
+    os._exit(main(*sys.argv[1:]))

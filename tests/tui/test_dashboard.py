@@ -1,0 +1,469 @@
+"""The dashboard, driven by keys and clicks, fed with samples; state first, then the screen."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+
+from noisetop.errors import NoisetopError
+from noisetop.live import Sample
+from noisetop.summary import Losses, OwnCost, Summary
+from noisetop.tui.app import Dashboard
+from noisetop.tui.feed_reader import NewSample
+from noisetop.tui.help_screen import HelpScreen
+from noisetop.tui.line_table import LineTable
+from tests.builders import SECOND_NS, START_NS, FakeFeed, cpu, growing, sample, source, summary
+
+TICK = ("timer", "local_timer", "tick_nohz_handler")
+DISK = ("irq", "36 virtio1-req.0")
+RCU = ("softirq", "RCU")
+
+
+def _sample(seconds: int = 1, **fields: object) -> Sample:
+    total = summary(
+        cpu(
+            1,
+            source(*TICK, durations_ns=[2_000] * 250),
+            source(*DISK, durations_ns=[40_000], max_start_ns=START_NS + SECOND_NS // 4),
+            source("thread", "kworker/1:1", durations_ns=(), idle_count=2, idle_ns=8_000),
+        ),
+        cpu(2, source(*TICK, durations_ns=[3_000] * 250), source(*RCU, durations_ns=[70_000])),
+        duration_ns=seconds * SECOND_NS,
+        **fields,  # type: ignore[arg-type]
+    )
+    interval = summary(
+        cpu(1, source(*RCU, durations_ns=[5_000])),
+        cpu(2),
+        start_ns=total.end_ns - SECOND_NS,
+    )
+    return sample(total, interval)
+
+
+@asynccontextmanager
+async def dashboard(
+    feed: FakeFeed, size: tuple[int, int] = (120, 30), refresh_ns: int | None = None
+) -> AsyncIterator[tuple[Dashboard, Pilot[None]]]:
+    app = Dashboard(feed, refresh_ns)
+    async with app.run_test(size=size) as pilot:
+        yield app, pilot
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if condition():
+            await pilot.pause()
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("the condition did not come true")
+
+
+async def shown(app: Dashboard, pilot: Pilot[None], seconds: int = 1) -> None:
+    await until(
+        pilot,
+        lambda: app.latest is not None and app.latest.total.duration_ns == seconds * SECOND_NS,
+    )
+
+
+def screen(app: Dashboard) -> str:
+    width, height = app.size
+    lines = app.screen._compositor.render_strips()
+    assert len(lines) == height
+    assert all(line.cell_length == width for line in lines)
+    return "\n".join(line.text for line in lines)
+
+
+def labels(app: Dashboard) -> list[str]:
+    return [row.label.split(" › ")[-1] for row in app.sources.rows]
+
+
+async def test_the_first_frame_needs_no_sample() -> None:
+    async with dashboard(FakeFeed()) as (app, _):
+        assert "waiting for the first second" in screen(app)
+        assert "CPU▲" in screen(app)
+        assert "q quit" in screen(app)
+    async with dashboard(FakeFeed(interval_ns=250_000_000)) as (app, _):
+        assert "waiting for the first 250 ms" in screen(app)
+
+
+async def test_a_sample_fills_both_tables() -> None:
+    async with dashboard(FakeFeed(_sample())) as (app, pilot):
+        await shown(app, pilot)
+        assert [row.cpu.cpu for row in app.cpus.rows] == [None, 1, 2]
+        assert labels(app) == ["tick_nohz_handler", "RCU", "36 virtio1-req.0"]
+        text = screen(app)
+        assert "CPUs 1-2  since start 00:00:01" in text
+        assert "1.25 ms  91.9%     500" in text  # the tick on both CPUs
+        assert "0.250 s" in text
+        assert "running 00:00:01  lost 0" in text
+
+
+async def test_figures_of_every_sample_replace_the_last() -> None:
+    feed = FakeFeed(*growing((1, 2), [TICK, DISK], 3))
+    async with dashboard(feed) as (app, pilot):
+        await shown(app, pilot, 3)
+        assert app.sources.rows[0].source.count == 18
+        assert app.cpus.rows[0].cpu.count == 36
+        assert "since start 00:00:03" in screen(app)
+        assert len(app.history.bars(1, 12).strip()) == 3
+
+
+async def test_sort_by_key_and_by_click() -> None:
+    async with dashboard(FakeFeed(_sample())) as (app, pilot):
+        await shown(app, pilot)
+        await pilot.press("S")
+        assert labels(app) == ["36 virtio1-req.0", "RCU", "tick_nohz_handler"]
+        assert "Total▲" in screen(app)
+        await pilot.press("S", "s", "s")
+        assert app.sources.sort_name == "count"
+        assert "by Count▼" in screen(app)
+        await pilot.click("#sources", offset=(2, 0))
+        assert app.sources.sort_name == "path"
+        assert labels(app) == ["36 virtio1-req.0", "RCU", "tick_nohz_handler"]
+        await pilot.click("#sources", offset=(2, 0))
+        assert labels(app) == ["tick_nohz_handler", "RCU", "36 virtio1-req.0"]
+
+
+async def test_every_title_sorts_where_it_is_clicked() -> None:
+    async with dashboard(FakeFeed(_sample()), size=(200, 30)) as (app, pilot):
+        await shown(app, pilot)
+        for column in app.sources.columns:
+            line = screen(app).splitlines()[app.sources.region.y]
+            title = line.index(column.title)
+            await pilot.click("#sources", offset=(title, 0))
+            assert app.sources.sort_name == column.name
+
+
+async def test_the_cpu_table_sorts_on_its_own_and_skips_the_history() -> None:
+    async with dashboard(FakeFeed(_sample())) as (app, pilot):
+        await shown(app, pilot)
+        app.cpus.focus()
+        names = []
+        for _ in range(20):
+            await pilot.press("s")
+            names.append(app.cpus.sort_name)
+        assert "history" not in names
+        assert {"cpu", "noise_percent", "timer_ns", "idle_ns"} <= set(names)
+        app.cpus.sort_by("noise_percent")
+        assert [row.cpu.cpu for row in app.cpus.rows] == [None, 2, 1]
+        assert app.sources.sort_name == "net_ns"
+
+
+async def test_filter_while_typing_then_keep_then_clear() -> None:
+    async with dashboard(FakeFeed(_sample())) as (app, pilot):
+        await shown(app, pilot)
+        await pilot.press("slash", *"TiCk")
+        assert labels(app) == ["tick_nohz_handler"]
+        await pilot.press("enter")
+        assert app.sources.has_focus
+        assert "with 'TiCk'" in screen(app)
+        await pilot.press("escape")
+        assert len(labels(app)) == 3
+        await pilot.press("f", "q", "p")
+        assert labels(app) == []
+        assert not app.paused
+        await pilot.press("escape")
+        assert len(labels(app)) == 3
+
+
+async def test_pause_freezes_the_tables_but_not_the_time() -> None:
+    samples = growing((1, 2), [TICK], 4)
+    feed = FakeFeed(*samples[:2])
+    async with dashboard(feed) as (app, pilot):
+        await shown(app, pilot, 2)
+        bars = app.cpus.history.bars(1, 12)
+        await pilot.press("space")
+        feed.push(*samples[2:])
+        await shown(app, pilot, 4)
+        assert app.sources.rows[0].source.count == 12
+        assert "PAUSED at 00:00:02" in screen(app)
+        assert "since start 00:00:04" in screen(app)
+        assert app.cpus.history.bars(1, 12) == bars
+        await pilot.press("S", "c")
+        assert [row.source.count for row in app.sources.rows] == [6, 6]
+        await pilot.press("p")
+        assert [row.source.count for row in app.sources.rows] == [12, 12]
+        assert "PAUSED" not in screen(app)
+        assert len(app.cpus.history.bars(1, 12).strip()) == 4
+
+
+async def test_reset_drops_what_came_before() -> None:
+    feed = FakeFeed(_sample(5))
+    async with dashboard(feed) as (app, pilot):
+        await shown(app, pilot, 5)
+        await pilot.press("r")
+        app.on_new_sample(NewSample(_sample(6), resets=0))  # was under way
+        assert app.latest is None
+        assert "waiting for the first second" in screen(app)
+        await until(pilot, lambda: feed.resets == 1)
+        feed.push(_sample(1))
+        await shown(app, pilot)
+        assert "since reset 00:00:01" in screen(app)
+
+
+async def test_a_row_per_cpu_or_all_together() -> None:
+    async with dashboard(FakeFeed(_sample())) as (app, pilot):
+        await shown(app, pilot)
+        await pilot.press("c")
+        assert [(row.cpu, row.source.net_ns) for row in app.sources.rows] == [
+            (2, 750_000),
+            (1, 500_000),
+            (2, 70_000),
+            (1, 40_000),
+        ]
+        await pilot.press("c")
+        assert {row.cpu for row in app.sources.rows} == {None}
+
+
+async def test_enter_on_a_cpu_shows_its_sources_only() -> None:
+    async with dashboard(FakeFeed(_sample())) as (app, pilot):
+        await shown(app, pilot)
+        app.cpus.focus()
+        await pilot.press("down", "j", "enter")
+        assert labels(app) == ["tick_nohz_handler", "RCU"]
+        assert "Sources on CPU 2" in screen(app)
+        await pilot.press("home", "enter")
+        assert "Sources on all CPUs" in screen(app)
+        await pilot.click("#cpus", offset=(1, 2), times=2)
+        assert "Sources on CPU 1" in screen(app)
+        await pilot.press("escape")
+        assert "Sources on all CPUs" in screen(app)
+
+
+async def test_what_ran_idle_is_shown_on_demand() -> None:
+    async with dashboard(FakeFeed(_sample()), size=(200, 30)) as (app, pilot):
+        await shown(app, pilot)
+        assert "kworker/1:1" not in labels(app)
+        await pilot.press("i")
+        assert labels(app)[-1] == "kworker/1:1"
+        assert "8.00 µs" in screen(app)
+        await pilot.press("i")
+        assert "kworker/1:1" not in labels(app)
+
+
+async def test_figures_of_the_last_interval_alone() -> None:
+    async with dashboard(FakeFeed(_sample(3))) as (app, pilot):
+        await shown(app, pilot, 3)
+        await pilot.press("t")
+        assert labels(app) == ["RCU"]
+        assert "last 1.00 s" in screen(app)
+        await pilot.press("t")
+        assert len(labels(app)) == 3
+
+
+async def test_the_cursor_stays_on_its_row() -> None:
+    first, second = growing((1,), [TICK, DISK, RCU], 2)
+    feed = FakeFeed(first)
+    async with dashboard(feed) as (app, pilot):
+        await shown(app, pilot)
+        await pilot.press("down", "down")
+        before = app.sources.row_at_cursor()
+        assert before is not None
+        await pilot.press("S")
+        feed.push(second)
+        await shown(app, pilot, 2)
+        after = app.sources.row_at_cursor()
+        assert after is not None
+        assert after.label == before.label
+        assert app.sources.rows.index(after) == 0
+
+
+async def test_losses_are_an_alert_with_reasons() -> None:
+    lost = Losses(by_cpu={2: {"ring_full": 1_234}})
+    async with dashboard(FakeFeed(_sample(losses=lost))) as (app, pilot):
+        await shown(app, pilot)
+        assert "! running 00:00:01  LOST 1234 events: ring full 1234 (CPU 2)" in screen(app)
+
+
+async def test_the_cost_of_the_tool_and_a_missing_housekeeping_cpu() -> None:
+    cost = OwnCost(cpu_ns=12_300_000, bpf_ns_per_run=60.0, bpf_runs=10_000, housekeeping="0,3")
+    async with dashboard(FakeFeed(_sample(own_cost=cost))) as (app, pilot):
+        await shown(app, pilot)
+        assert "own CPU 1.23% (mean 1.23%)  BPF 120 ns/event, 0.030% of each CPU" in screen(app)
+        assert "house: CPU 0,3" in screen(app)
+    cost = OwnCost(cpu_ns=1, bpf_ns_per_run=None)
+    async with dashboard(FakeFeed(_sample(own_cost=cost))) as (app, pilot):
+        await shown(app, pilot)
+        assert "! NO CPU LEFT TO KEEP HOUSE" in screen(app)
+        assert "BPF not measured" in screen(app)
+
+
+async def test_help_lists_what_is_missing_and_closes() -> None:
+    feed = FakeFeed(_sample(missing=("thermal_apic",)))
+    async with dashboard(feed, size=(100, 80)) as (app, pilot):
+        await shown(app, pilot)
+        assert "1 source missing (h)" in screen(app)
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, HelpScreen)
+        assert "thermal_apic" in screen(app)
+        await pilot.press("q")
+        assert not isinstance(app.screen, HelpScreen)
+        assert app.is_running
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+async def test_quit_lets_the_feed_go(key: str) -> None:
+    feed = FakeFeed(_sample())
+    async with dashboard(feed) as (app, pilot):
+        await shown(app, pilot)
+        await pilot.press(key)
+        await until(pilot, lambda: not app.is_running)
+    assert feed.wakes == 1
+    assert app.failure is None
+
+
+async def test_the_end_of_the_feed_is_told_and_the_tables_stay() -> None:
+    ended = sample(_sample(2).total, ended="PID 5 (x) exited")
+    async with dashboard(FakeFeed(_sample(), ended)) as (app, pilot):
+        await shown(app, pilot, 2)
+        assert "ENDED: PID 5 (x) exited" in screen(app)
+        await pilot.press("r")
+        assert len(labels(app)) == 3
+
+
+async def test_an_error_of_the_feed_ends_the_app() -> None:
+    error = NoisetopError("the kernel took the program away")
+    async with dashboard(FakeFeed(_sample(), error)) as (app, pilot):
+        await until(pilot, lambda: not app.is_running)
+    assert app.failure is error
+
+
+async def test_refresh_is_never_faster_than_asked() -> None:
+    samples = growing((1,), [TICK], 7)
+    drawn: list[int] = []
+
+    class Watched(Dashboard):
+        def _show_tables(self) -> None:
+            super()._show_tables()
+            if self.shown is not None:
+                drawn.append(self.shown.total.duration_ns // SECOND_NS)
+
+    app = Watched(FakeFeed(*samples), refresh_ns=3 * SECOND_NS)
+    async with app.run_test() as pilot:
+        await shown(app, pilot, 7)
+        assert drawn == [1, 4, 7]
+        assert len(app.history.bars(1, 12).strip()) == 7
+
+
+HOSTILE = [
+    "\x1b[31mred\x1b[0m",
+    "\x1b]0;title\x07",
+    "[bold red]x[/]",
+    "[@click=app.quit]x",
+    "\u202egnp",
+    "日本語日本語日本語日本語日本語日本語日本語",
+    "a\nb\tc",
+    "\x9b31m",
+]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50), (33, 12)])
+async def test_hostile_names_are_shown_and_not_obeyed(size: tuple[int, int]) -> None:
+    total = summary(cpu(1, *(source("thread", name) for name in HOSTILE)))
+    ended = sample(total, ended=HOSTILE[0])
+    async with dashboard(FakeFeed(ended, title=HOSTILE[1]), size) as (app, pilot):
+        await until(pilot, lambda: app.latest is not None)
+        text = screen(app)  # checks the width of every line
+        assert not set("\x1b\x07\x9b\u202e\t") & set(text)
+        if size[0] > 100:
+            assert "\\x1b[31mred\\x1b[0m" in text
+            assert "[bold red]x[/]" in text
+            assert "\\u202egnp" in text
+
+
+async def test_many_cpus_scroll_below_their_sum() -> None:
+    feed = FakeFeed(*growing(range(128), [TICK, DISK], 1))
+    async with dashboard(feed, (80, 24)) as (app, pilot):
+        await shown(app, pilot)
+        app.cpus.focus()
+        await pilot.press("end")
+        await pilot.pause()
+        lines = screen(app).splitlines()
+        top = app.cpus.region.y
+        assert lines[top + 1].startswith("all ")
+        assert lines[top + app.cpus.size.height - 1].startswith("127 ")
+        await pilot.press("enter")
+        assert "Sources on CPU 127" in screen(app)
+        await pilot.press("g")
+        assert app.cpus.row_at_cursor() is app.cpus.total
+        await pilot.press("pagedown", "down")
+        await pilot.pause()
+        cursor = app.cpus.row_at_cursor()
+        assert cursor is not None
+        shown_lines = screen(app).splitlines()[top : top + app.cpus.size.height]
+        assert any(line.startswith(f"{cursor.cpu.cpu} ") for line in shown_lines)
+
+
+async def test_columns_that_do_not_fit_are_scrolled_to() -> None:
+    async with dashboard(FakeFeed(_sample()), (80, 24)) as (app, pilot):
+        await shown(app, pilot)
+        head = screen(app).splitlines()[app.sources.region.y]
+        assert head.rstrip().endswith("›")
+        assert "Worst at" not in head
+        await pilot.press(*["right"] * 8)
+        await pilot.pause()
+        lines = screen(app).splitlines()[app.sources.region.y :]
+        assert "Worst at" in lines[0]
+        assert lines[1].startswith("timer › ")
+        assert "0.250 s" in lines[3]
+
+
+@pytest.mark.parametrize("size", [(200, 50), (20, 5), (1, 1), (80, 24)])
+async def test_resize(size: tuple[int, int]) -> None:
+    async with dashboard(FakeFeed(_sample()), (100, 40)) as (app, pilot):
+        await shown(app, pilot)
+        await pilot.resize_terminal(*size)
+        await pilot.pause()
+        screen(app)
+        await pilot.resize_terminal(100, 40)
+        await pilot.pause()
+        assert "tick_nohz_handler" in screen(app)
+
+
+async def test_only_lines_that_changed_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = _sample(2)
+    feed = FakeFeed(first)
+    async with dashboard(feed) as (app, pilot):
+        await shown(app, pilot, 2)
+        drawn: list[int] = []
+        original = LineTable.render_line
+
+        def counted(self: LineTable[object], y: int) -> object:
+            if self.id == "sources":
+                drawn.append(y)
+            return original(self, y)
+
+        monkeypatch.setattr(LineTable, "render_line", counted)
+        one, two = first.total.cpus
+        more = cpu(2, *two.sources[:1], source(*RCU, durations_ns=[80_000]))
+        total = Summary(START_NS, first.total.end_ns, (one, more), own_cost=OwnCost(1))
+        before = app.latest
+        feed.push(sample(total, first.interval))
+        await until(pilot, lambda: app.latest is not before)
+        # Shares depend on the whole noise, so the three sources; but neither title nor blanks.
+        assert set(drawn) <= {1, 2, 3}
+        assert 2 in drawn
+
+
+async def test_an_exception_in_the_app_is_kept_for_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("no such figure")
+
+    feed = FakeFeed()
+    app = Dashboard(feed)
+
+    async def fail() -> None:
+        async with app.run_test() as pilot:
+            monkeypatch.setattr(app, "_show_tables", broken)
+            feed.push(_sample())
+            await until(pilot, lambda: not app.is_running)
+
+    with pytest.raises(ZeroDivisionError):
+        await fail()
+    assert isinstance(app.failure, ZeroDivisionError)
+    assert "Traceback" not in capsys.readouterr().err
+    assert feed.wakes == 1
