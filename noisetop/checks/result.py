@@ -1,4 +1,4 @@
-"""What a check says: its verdict with evidence and remedy, and what is known about it beforehand."""
+"""What a check says, verdict with evidence and remedy, and what is known about it beforehand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from noisetop.checks.machine import Machine
 
 SourcePattern = tuple[str, ...]
-"""First steps of source paths; a step may hold the wildcards of fnmatch: ``("thread", "rcuo*")``."""
+"""First steps of source paths, with wildcards as in fnmatch: ``("thread", "rcuo*")``."""
 
 
 class Status(StrEnum):
