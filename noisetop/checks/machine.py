@@ -6,6 +6,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -16,6 +17,18 @@ from noisetop.checks.tasks import Task, read_task
 from noisetop.system import ROOT, format_cpu_list, parse_cpu_list
 
 _CPU_DIRECTORY = "/sys/devices/system/cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """A file that a process holds open."""
+
+    pid: int
+    path: str
+    """``/proc/PID/fd/N``."""
+    target: str
+    label: str
+    """Name and number of the process."""
 
 
 class Machine(Files):
@@ -183,6 +196,28 @@ class Machine(Files):
             for task in self.tasks
             if not task.kernel and task.allowed and task.allowed <= own and task.pid != os.getpid()
         )
+
+    @cached_property
+    def open_files(self) -> tuple[OpenFile, ...]:
+        """Devices and kernel objects that processes hold open and that matter to checks."""
+        found = []
+        for path in self.glob("/proc", "[0-9]*/fd/*"):
+            target = self.link(path)
+            if target == "/dev/cpu_dma_latency" or target.startswith("anon_inode:"):
+                found.append(OpenFile(int(path.split("/")[2]), path, target, self._name_of(path)))
+        return tuple(found)
+
+    def _name_of(self, path: str) -> str:
+        pid = path.split("/")[2]
+        return f"{self.read(f'/proc/{pid}/comm').text or '?'} ({pid})"
+
+    @cached_property
+    def open_files_hidden(self) -> bool:
+        """Whether some process does not let us see what it holds open."""
+        if self.tasks_hidden or not self.tasks:
+            return True
+        users = {task.pid for task in self.tasks if not task.kernel}
+        return any(not self.names(f"/proc/{pid}/fd") for pid in users)
 
     def need_workload(self) -> tuple[Task, ...]:
         """Raises CannotTellError when no program is known that the CPUs are meant for."""

@@ -65,3 +65,8 @@ def pin(tids: list[int], to: str, undo: str) -> Remedy:
         return Remedy(f"taskset -pc {to} {tids[0]}", f"taskset -pc {undo} {tids[0]}")
     loop = f"for t in {' '.join(map(str, tids))}; do taskset -pc {{}} $t; done"
     return Remedy(loop.format(to), loop.format(undo))
+
+
+def safe(text: str) -> str:
+    """A value as read, as one word of a shell command."""
+    return shlex.quote(text)

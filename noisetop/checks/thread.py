@@ -38,9 +38,15 @@ def _allowed(task: Task) -> Reading:
 
 
 def _sources(tasks: list[Task]) -> tuple[SourcePattern, ...]:
-    """Their names as patterns; wildcards in a name stand for themselves."""
-    names = dict.fromkeys(re.sub(r"([*?\[])", r"[\1]", task.comm) for task in tasks)
-    return tuple(("thread", name) for name in names)
+    """Their names as events carry them, as patterns that match nothing else."""
+    names = dict.fromkeys(_traced_name(task) for task in tasks)
+    return tuple(("thread", re.sub(r"([*?\[])", r"[\1]", name)) for name in names)
+
+
+def _traced_name(task: Task) -> str:
+    # /proc adds to the name of a worker what it works on, and shows kernel threads' full names.
+    worker = re.match(r"kworker/u?\d+:\d+H?", task.comm)
+    return worker[0] if worker else task.comm[:15]
 
 
 @check(
