@@ -21,7 +21,7 @@ from noisetop.checks.result import (
     skipped,
 )
 
-__all__ = ["Check", "CheckResult", "Goal", "Machine", "Status", "all_checks", "find", "run"]
+__all__ = ["Check", "CheckResult", "Goal", "Machine", "Status", "all_checks", "find", "run_checks"]
 
 _BY_STATUS = {status: place for place, status in enumerate(Status)}
 NO_SPARE_CPU = "asks what stays off the watched CPUs, but every CPU is watched"
@@ -43,7 +43,7 @@ def find(check_id: str) -> Check:
     return {check.id: check for check in all_checks()}[check_id]
 
 
-def run(machine: Machine, checks: Iterable[Check] | None = None) -> tuple[CheckResult, ...]:
+def run_checks(machine: Machine, checks: Iterable[Check] | None = None) -> tuple[CheckResult, ...]:
     """Results of the checks (default: all), worst first, then by what matters most."""
     results = [
         CheckResult(check, judge(check, machine))

@@ -157,6 +157,16 @@ class Files:
         except (OSError, ValueError):
             return []
 
+    def forbids_listing(self, directory: str) -> bool:
+        """Whether a directory is there but does not show what it holds."""
+        try:
+            next(self._at(directory).iterdir(), None)
+        except PermissionError:
+            return True
+        except (OSError, ValueError):
+            return False
+        return False
+
     def glob(self, directory: str, pattern: str) -> list[str]:
         """Absolute names below a directory. What vanishes meanwhile is left out."""
         return list(self._matches(directory.rstrip("/"), pattern.split("/")))

@@ -13,6 +13,7 @@ from pathlib import Path
 from noisetop.checks.counters import Counters, Window
 from noisetop.checks.files import LARGEST_FILE, Files, hex_mask
 from noisetop.checks.result import CannotTellError, Goal, Status
+from noisetop.checks.spin import Spin
 from noisetop.checks.tasks import Task, read_task
 from noisetop.system import ROOT, format_cpu_list, parse_cpu_list
 
@@ -42,11 +43,13 @@ class Machine(Files):
         goal: Goal = Goal.REALTIME,
         pid: int | None = None,
         window: Window | None = None,
+        spins: tuple[Spin, ...] = (),
     ) -> None:
         super().__init__(root)
         self.goal = goal
         self.pid = pid
         self.window = window
+        self.spins = spins
         chosen = tuple(cpus) if cpus is not None else ()
         self.cpus = tuple(sorted(set(chosen or self.isolated or self.online)))
 
@@ -217,7 +220,7 @@ class Machine(Files):
         if self.tasks_hidden or not self.tasks:
             return True
         users = {task.pid for task in self.tasks if not task.kernel}
-        return any(not self.names(f"/proc/{pid}/fd") for pid in users)
+        return any(self.forbids_listing(f"/proc/{pid}/fd") for pid in users)
 
     def need_workload(self) -> tuple[Task, ...]:
         """Raises CannotTellError when no program is known that the CPUs are meant for."""
