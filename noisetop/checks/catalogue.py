@@ -10,8 +10,8 @@ from noisetop.checks.result import Check, Goal
 _HEAD = """\
 # Checks
 
-What `noisetop check` asks, by subject. Made by `python -m noisetop.checks.catalogue > docs/checks.md`
-from the checks themselves; do not edit.
+What `noisetop check` asks, by subject. Made from the checks themselves, so do not edit it:
+`python -m noisetop.checks.catalogue > docs/checks.md`
 
 Each check ends as `pass`, `warn`, `fail`, or `skip` where it cannot be told or does not apply. What
 a container or a locked-down kernel hides is a `skip`, never a `pass`. Ids never change.
@@ -37,7 +37,7 @@ def _entry(check: Check) -> str:
         ("why", check.why),
         ("remedy", check.fix),
         ("caveat", check.caveat),
-        ("explains", ", ".join(f"`{' › '.join(pattern)}`" for pattern in check.explains)),
+        ("explains", ", ".join(f"`{' / '.join(pattern)}`" for pattern in check.explains)),
         ("goals", "" if check.goals == frozenset(Goal) else ", ".join(sorted(check.goals))),
         ("source", check.sources),
     ]

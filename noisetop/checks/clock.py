@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisetop.checks import remedy
 from noisetop.checks.machine import Machine
-from noisetop.checks.result import LATENCY, CannotTellError, Status, Verdict, check, passed
+from noisetop.checks.result import LATENCY, CannotTellError, Reading, Status, Verdict, check, passed
 
 _CURRENT = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _GOOD = ("tsc", "arch_sys_counter", "riscv_clocksource", "timebase", "tod", "stick")
@@ -79,28 +79,29 @@ def clock_source(machine: Machine) -> Verdict:
 )
 def clock_watchdog(machine: Machine) -> Verdict:
     """tsc= and the kernel's own rule for trusting it."""
-    cmdline, info = machine.need("/proc/cmdline"), machine.need("/proc/cpuinfo")
+    machine.need("/proc/cmdline")
+    info, given = machine.need("/proc/cpuinfo"), machine.parameter("tsc")
     if "tsc" not in machine.cpu_flags:
         raise CannotTellError("/proc/cpuinfo lists no time-stamp counter (not x86)")
     value = machine.cmdline.get("tsc", ["not given"])[-1]
     known = machine.cpu_flags & {*_TSC_RULE, "tsc_reliable", "tsc_known_freq"}
-    features = type(info.reading)(info.path, "flags: " + " ".join(sorted(known)))
+    features = Reading(info.path, "flags: " + " ".join(sorted(known)))
     packages = _packages(machine)
     if value == "reliable" or "tsc_reliable" in machine.cpu_flags:
-        return passed("The kernel trusts the time-stamp counter", cmdline.reading, features)
+        return passed("The kernel trusts the time-stamp counter", given, features)
     fix = remedy.boot_argument(machine, "tsc=reliable")
     if value == "nowatchdog":
         cause = "The kernel still checks the time-stamp counter of each CPU every ten minutes"
-        return Verdict(Status.WARN, cause, (cmdline.reading, features), remedy=fix)
+        return Verdict(Status.WARN, cause, (given, features), remedy=fix)
     if known >= _TSC_RULE and packages <= _FEW_PACKAGES:
         return passed(
             "The kernel trusts the time-stamp counter on this kind of CPU",
-            cmdline.reading,
+            given,
             features,
             caveat="A check of each CPU every ten minutes stays; tsc=reliable ends it.",
         )
     cause = "The kernel compares clocks twice a second, on each CPU in turn"
-    return Verdict(Status.FAIL, cause, (cmdline.reading, features), remedy=fix)
+    return Verdict(Status.FAIL, cause, (given, features), remedy=fix)
 
 
 def _packages(machine: Machine) -> int:

@@ -220,8 +220,11 @@ class Files:
     @cached_property
     def container(self) -> str:
         """How it shows that this is a container, where much is hidden; empty when it is none."""
+        # A machine booted from a container's image has its marks, too, but is none.
+        own, first = self.link("/proc/self/ns/mnt"), self.link("/proc/1/ns/mnt")
+        whole = self.kernel_threads_visible and own and own == first
         for path in ("/.dockerenv", "/run/.containerenv", "/run/systemd/container"):
-            if self.exists(path):
+            if self.exists(path) and not whole:
                 return f"{path} exists"
         if self.kernel_threads_visible or self._hides_processes:
             return ""

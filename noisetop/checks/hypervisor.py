@@ -14,7 +14,7 @@ _STEAL = 7
     question="Does no hypervisor take time from these CPUs?",
     reads=("/proc/cpuinfo", "/proc/stat, twice"),
     expected="bare metal, or no growth of steal",
-    why="The host can stop a virtual CPU at any moment, for milliseconds; the guest cannot see why.",
+    why="The host can stop a virtual CPU at any moment, for milliseconds, unseen.",
     fix="on the host: a physical CPU for each virtual CPU, bound to it",
     caveat="steal counts only what the hypervisor admits.",
     explains=(("hardware", "steal"), ("hardware",)),
@@ -37,13 +37,13 @@ def stolen_time(machine: Machine) -> Verdict:
         "/proc/stat", f"steal of CPU {machine.cpus[0]}: {totals[machine.cpus[0]]} ticks since boot"
     )
     if grown:
-        more = Reading(
+        growth = Reading(
             "/proc/stat", f"steal grew by {sum(grown.values())} ticks in {seconds:.1f} s"
         )
         return Verdict(
             Status.FAIL,
             f"The hypervisor took time from {cpu_words(grown)} while this was watched",
-            (more, reading),
+            (growth, reading),
             cpus=tuple(grown),
         )
     if machine.virtual:

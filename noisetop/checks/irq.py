@@ -141,11 +141,12 @@ def _managed_flag(machine: Machine) -> frozenset[int]:
 def managed_interrupts(machine: Machine) -> Verdict:
     """The managed_irq flag of isolcpus=."""
     managed = [line for line in lines(machine) if line.managed]
-    cmdline = machine.need("/proc/cmdline")
+    machine.need("/proc/cmdline")
+    given = machine.parameter("isolcpus")
     if not managed:
-        return passed("Every interrupt can be moved by hand", cmdline.reading)
+        return passed("Every interrupt can be moved by hand", given)
     if _managed_flag(machine).issuperset(machine.cpus):
-        return passed("The kernel keeps its own placing off these CPUs", cmdline.reading)
+        return passed("The kernel keeps its own placing off these CPUs", given)
     stray = here(machine, managed)
     used = [line for line in stray if any(line.counts.get(cpu) for cpu in machine.cpus)]
     fix = remedy.boot_argument(machine, f"isolcpus=managed_irq,domain,{machine.watched}")
@@ -153,7 +154,7 @@ def managed_interrupts(machine: Machine) -> Verdict:
         return Verdict(
             Status.FAIL,
             "Interrupts that only the kernel can place arrive here: " + _titles(used),
-            (cmdline.reading, *(line.reading for line in used[:3])),
+            (given, *(line.reading for line in used[:3])),
             remedy=fix,
             cpus=machine.hit(frozenset().union(*(line.cpus for line in used))),
             explains=_sources(used),
@@ -161,7 +162,7 @@ def managed_interrupts(machine: Machine) -> Verdict:
     return Verdict(
         Status.WARN,
         f"{len(managed)} interrupts are placed by the kernel alone, which may choose these CPUs",
-        (cmdline.reading, managed[0].reading),
+        (given, managed[0].reading),
         remedy=fix,
         explains=_sources(stray),
     )

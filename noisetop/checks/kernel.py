@@ -122,24 +122,25 @@ def console(machine: Machine) -> Verdict:
 )
 def audit(machine: Machine) -> Verdict:
     """audit= and its daemon."""
-    file = machine.need("/proc/cmdline")
+    machine.need("/proc/cmdline")
     value = machine.cmdline.get("audit", ["not given"])[-1]
+    given = machine.parameter("audit")
     if value in ("0", "off"):
-        return passed("Auditing of system calls is off", file.reading)
+        return passed("Auditing of system calls is off", given)
     daemon = next((task for task in machine.tasks if task.comm == "auditd"), None)
     if daemon or value in ("1", "on"):
         who = f"auditd ({daemon.pid}) runs" if daemon else f"audit={value}"
         return Verdict(
             Status.WARN,
             "System calls are audited, which makes each of them slower",
-            (file.reading, Reading("/proc", who)),
+            (given, Reading("/proc", who)),
             remedy=remedy.boot_argument(machine, "audit=0"),
         )
     if machine.tasks_hidden:
-        raise CannotTellError(machine.tasks_hidden, file.reading)
+        raise CannotTellError(machine.tasks_hidden, given)
     if not any(task.comm == "kauditd" for task in machine.tasks):
-        return passed("This kernel does not audit system calls", file.reading)
-    raise CannotTellError("no auditd runs, but rules may be loaded: see auditctl -s", file.reading)
+        return passed("This kernel does not audit system calls", given)
+    raise CannotTellError("no auditd runs, but rules may be loaded: see auditctl -s", given)
 
 
 @check(
@@ -165,7 +166,7 @@ def mitigations(machine: Machine) -> Verdict:
     if machine.cmdline.get("mitigations", [""])[-1] == "off":
         cause = "Programs can read each other's memory: protections are off, for speed"
         fix = remedy.boot_argument(machine, "mitigations=auto")
-        return Verdict(Status.WARN, cause, (cmdline.reading,), remedy=fix)
+        return Verdict(Status.WARN, cause, (machine.parameter("mitigations"),), remedy=fix)
     if not files:
         raise CannotTellError(f"{_VULNERABILITIES} is hidden", cmdline.reading)
     return passed(
@@ -179,7 +180,8 @@ def mitigations(machine: Machine) -> Verdict:
     question="Was this kernel built without costly self-checks?",
     reads=(_CONFIG, _KFENCE),
     expected="none of KASAN, lockdep and the like; KFENCE without static keys",
-    why="They make all kernel code slower; KFENCE with static keys interrupts every CPU each 100 ms.",
+    why="They make all kernel code slower; KFENCE with static keys interrupts every CPU 10 times a "
+    "second.",
     fix="a release kernel; kfence.sample_interval=0 on the kernel command line",
     explains=(("ipi", "*", "do_sync_core"), ("thread", "kworker/*", "toggle_allocation_gate")),
     sources="lib/Kconfig.debug, mm/kfence/core.c",

@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 
 from noisetop.checks.counters import Counters, Window
-from noisetop.checks.files import LARGEST_FILE, Files, hex_mask
-from noisetop.checks.result import CannotTellError, Goal, Status
+from noisetop.checks.files import LARGEST_FILE, Files, hex_mask, shortened
+from noisetop.checks.result import CannotTellError, Goal, Reading, Status
 from noisetop.checks.spin import Spin
 from noisetop.checks.tasks import Task, read_task
 from noisetop.system import ROOT, format_cpu_list, parse_cpu_list
@@ -126,6 +126,17 @@ class Machine(Files):
             key, _, value = word.partition("=")
             parameters.setdefault(key, []).append(value.strip('"'))
         return parameters
+
+    def parameter(self, *keys: str) -> Reading:
+        """What the kernel command line says about some parameters, for the evidence."""
+        file = self.read("/proc/cmdline")
+        if not file.ok:
+            return file.reading
+        given = [
+            f"{key}={self.cmdline[key][-1]}".rstrip("=") for key in keys if key in self.cmdline
+        ]
+        missing = " or ".join(f"{key}=" if len(keys) == 1 else key for key in keys)
+        return Reading(file.path, shortened(" ".join(given)) if given else f"without {missing}")
 
     @cached_property
     def virtual(self) -> str:

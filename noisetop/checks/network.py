@@ -42,10 +42,10 @@ def packet_steering(machine: Machine) -> Verdict:
     if hit:
         return _steered(machine, hit)
     default = machine.read(_DEFAULT)
-    if machine.hit(default.mask() or ()):
+    if later := machine.hit(default.mask() or ()):
         return Verdict(
             Status.WARN,
-            f"Packets of new interfaces will be handled on {cpu_words(machine.hit(default.mask() or ()))}",
+            f"Packets of new interfaces will be handled on {cpu_words(later)}",
             (default.reading,),
             remedy=remedy.write(default, machine.keep_mask),
         )

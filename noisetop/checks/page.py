@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from noisetop.checks.machine import Machine
+from noisetop.checks.machine import Machine, cpu_words
 from noisetop.checks.result import CheckResult, Status
 from noisetop.system import format_cpu_list
 
@@ -69,7 +69,7 @@ def _head(machine: Machine, width: int) -> list[str]:
     apart = format_cpu_list(machine.isolated) or "none"
     quiet = format_cpu_list(machine.nohz_full) or "none"
     sentences = [
-        f"CPUs {format_cpu_list(machine.cpus)} of {format_cpu_list(machine.online)}, "
+        f"{cpu_words(machine.cpus)} of {format_cpu_list(machine.online)}, "
         f"goal {machine.goal}, {kind}, kernel {release[:64]}",
         f"isolated: {apart}; tick may stop on: {quiet}",
     ]

@@ -21,6 +21,7 @@ from noisetop.system import format_cpu_list
 _NORMAL = "/sys/kernel/rcu_normal"
 _EXPEDITED = "/sys/kernel/rcu_expedited"
 _PATIENCE = "/sys/module/rcutree/parameters/nohz_full_patience_delay"
+_NOHZ_FULL = "/sys/devices/system/cpu/nohz_full"
 _PATIENT_MS = 100
 
 
@@ -54,7 +55,7 @@ def rcu_offloaded(machine: Machine) -> Verdict:
     cmdline = machine.read("/proc/cmdline")
     covered = machine.nohz_full | _offloaded(machine)
     own = [cpu for cpu in machine.cpus if cpu not in covered]
-    readings = (cmdline.reading, machine.read("/sys/devices/system/cpu/nohz_full").reading)
+    readings = (machine.parameter("rcu_nocbs"), machine.read(_NOHZ_FULL).reading)
     if not own:
         return passed("Deferred freeing of kernel memory runs elsewhere", *readings)
     if not cmdline.ok:
@@ -100,7 +101,7 @@ def rcu_threads(machine: Machine) -> Verdict:
         f"Threads that free kernel memory for other CPUs {'ran' if running else 'may run'} here: "
         + quoted(t.comm for t in (running or stray)),
         (Reading(f"/proc/{first.tid}/status", f"Cpus_allowed_list: {allowed}"),),
-        remedy=remedy.pin([t.tid for t in stray], machine.keep, allowed),
+        remedy=remedy.pin(stray, machine.keep),
         cpus=machine.hit(first.allowed or ()),
     )
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from noisetop.checks.files import FileText
 from noisetop.checks.machine import Machine
 from noisetop.checks.result import Remedy
+from noisetop.checks.tasks import Task
+from noisetop.system import format_cpu_list
+
+_NAMED_AT_MOST = 60
 
 
 def write(file: FileText, value: str, *, undo: str | None = None) -> Remedy:
@@ -59,12 +64,20 @@ def boot_argument(machine: Machine, argument: str) -> Remedy:
     )
 
 
-def pin(tids: list[int], to: str, undo: str) -> Remedy:
-    """Moves threads to other CPUs."""
+def pin(tasks: Sequence[Task], to: str) -> Remedy:
+    """Moves threads to other CPUs; the undo gives each the CPUs that it had."""
+    by_old: dict[str, list[str]] = {}
+    for task in tasks[:_NAMED_AT_MOST]:
+        by_old.setdefault(format_cpu_list(task.allowed or ()), []).append(str(task.tid))
+    every = [tid for tids in by_old.values() for tid in tids]
+    back = [_taskset(tids, old) for old, tids in by_old.items()]
+    return Remedy(_taskset(every, to), "; ".join(back))
+
+
+def _taskset(tids: list[str], cpus: str) -> str:
     if len(tids) == 1:
-        return Remedy(f"taskset -pc {to} {tids[0]}", f"taskset -pc {undo} {tids[0]}")
-    loop = f"for t in {' '.join(map(str, tids))}; do taskset -pc {{}} $t; done"
-    return Remedy(loop.format(to), loop.format(undo))
+        return f"taskset -pc {cpus} {tids[0]}"
+    return f"for t in {' '.join(tids)}; do taskset -pc {cpus} $t; done"
 
 
 def safe(text: str) -> str:

@@ -21,7 +21,6 @@ from noisetop.checks.result import (
 from noisetop.checks.tasks import Task, status_fields
 from noisetop.system import format_cpu_list
 
-_COMMANDED_AT_MOST = 40
 _SYSTEMD_CONF = "/etc/systemd/system.conf"
 _DROP_IN = "/etc/systemd/system.conf.d/90-housekeeping.conf"
 
@@ -73,14 +72,12 @@ def kernel_threads(machine: Machine) -> Verdict:
         if machine.tasks_hidden:
             raise CannotTellError(machine.tasks_hidden)
         return passed(f"All {len(movable)} movable threads of the kernel stay on other CPUs")
-    tids = [task.tid for task in stray]
-    undo = format_cpu_list(stray[0].allowed or ())
     cause = f"{len(stray)} threads of the kernel may run here although they could be elsewhere: "
     return Verdict(
         Status.FAIL,
         cause + quoted((task.comm for task in stray), most=4),
         (_allowed(stray[0]),),
-        remedy=remedy.pin(tids[:_COMMANDED_AT_MOST], machine.keep, undo),
+        remedy=remedy.pin(stray, machine.keep),
         cpus=machine.hit(frozenset().union(*(task.allowed or frozenset() for task in stray))),
         explains=_sources(stray),
     )
@@ -93,7 +90,7 @@ def kernel_threads(machine: Machine) -> Verdict:
     reads=("/proc/*/task/*/status", "/proc/*/task/*/stat"),
     expected="only programs bound to the watched CPUs may run there",
     why="A second program on the same CPU takes turns with yours, and brings the tick back.",
-    fix="taskset -apc LIST PID, CPUAffinity= of systemd, or a cpuset",
+    fix="taskset -pc LIST TID, CPUAffinity= of systemd, or a cpuset",
     caveat="Threads born later inherit the mask of the one that starts them.",
     explains=(("thread",),),
     rank=4,
@@ -113,20 +110,15 @@ def other_programs(machine: Machine) -> Verdict:
         if machine.tasks_hidden:
             raise CannotTellError(machine.tasks_hidden)
         return passed(f"{len(others)} threads of other programs stay on other CPUs")
-    # A task whose scheduling domain leaves a CPU out does not come by itself.
     ran = [task for task in stray if task.last_cpu in machine.cpus]
     shown = ran or stray
-    processes = list(dict.fromkeys(task.pid for task in shown))
-    pids = " ".join(map(str, processes[:_COMMANDED_AT_MOST]))
-    loop = f"for p in {pids}; do taskset -apc {{}} $p; done"
-    undo = format_cpu_list(shown[0].allowed or ())
     verb = "ran" if ran else "may run"
     return Verdict(
         Status.FAIL if ran else Status.WARN,
         f"{len(shown)} threads of other programs {verb} here: "
         + quoted((task.label() for task in shown), most=4),
         (_allowed(shown[0]), Reading(f"/proc/{shown[0].tid}/stat", f"CPU {shown[0].last_cpu}")),
-        remedy=Remedy(loop.format(machine.keep), loop.format(undo)),
+        remedy=remedy.pin(shown, machine.keep),
         cpus=machine.hit(frozenset().union(*(task.allowed or frozenset() for task in shown))),
         explains=_sources(shown),
     )

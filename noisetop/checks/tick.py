@@ -184,15 +184,16 @@ def tick_skew(machine: Machine) -> Verdict:
     """skew_tick= on big machines."""
     if len(machine.online) <= _MANY_CPUS:
         return passed(f"With {len(machine.online)} CPUs, ticks need not be spread")
-    file = machine.need("/proc/cmdline")
+    machine.need("/proc/cmdline")
+    given = machine.parameter("skew_tick")
     value = machine.cmdline.get("skew_tick", ["not given"])[-1]
     if value == "1":
-        return passed("The ticks of the CPUs are spread over time", file.reading)
+        return passed("The ticks of the CPUs are spread over time", given)
     if set(machine.cpus) <= machine.nohz_full:
         return skipped("The tick stops on the watched CPUs, so its phase does not matter")
     return Verdict(
         Status.WARN,
         f"All {len(machine.online)} CPUs tick at the same moment and contend for locks",
-        (file.reading,),
+        (given,),
         remedy=remedy.boot_argument(machine, "skew_tick=1"),
     )

@@ -108,19 +108,19 @@ def watchdog_at_boot(machine: Machine) -> Verdict:
     mask = machine.read(_MASK)
     if mask.missing and machine.read(_SOFT).missing:
         return skipped("No watch for hung CPUs can be seen here")
-    file = machine.read("/proc/cmdline")
+    file, given = machine.read("/proc/cmdline"), machine.parameter("nosoftlockup", "nowatchdog")
     if machine.nohz_full.issuperset(machine.cpus):
-        return passed("nohz_full= keeps the watch for hung CPUs away at every boot", file.reading)
+        return passed("nohz_full= keeps the watch for hung CPUs away at every boot", given)
     if not file.ok:
         raise CannotTellError(f"/proc/cmdline {file.why}", file.reading)
     if "nosoftlockup" in machine.cmdline or "nowatchdog" in machine.cmdline:
-        return passed("The watch for hung CPUs is off from boot on", file.reading)
+        return passed("The watch for hung CPUs is off from boot on", given)
     gone = _off(machine) or not machine.hit(mask.cpus() or machine.online)
     return Verdict(
         Status.WARN,
         "The watch for hung CPUs is off, but comes back at the next boot"
         if gone
         else "The watch for hung CPUs is on from boot on",
-        (file.reading, mask.reading),
+        (given, mask.reading),
         remedy=remedy.boot_argument(machine, "nosoftlockup"),
     )

@@ -6,7 +6,7 @@ import re
 
 from noisetop.checks.files import cpu_set
 from noisetop.checks.machine import Machine, cpu_words, quoted
-from noisetop.checks.remedy import sysctl, write
+from noisetop.checks.remedy import pin, sysctl, write
 from noisetop.checks.result import (
     CannotTellError,
     Goal,
@@ -109,10 +109,7 @@ def program_policy(machine: Machine) -> Verdict:
         Status.WARN,
         "Real-time programs go before yours: " + quoted((t.label() for t in rivals), most=4),
         (*readings, _mask_reading(rivals[0])),
-        remedy=Remedy(
-            f"taskset -pc {machine.keep} {rivals[0].tid}",
-            f"taskset -pc {format_cpu_list(rivals[0].allowed or ())} {rivals[0].tid}",
-        ),
+        remedy=pin(rivals, machine.keep),
         explains=(("thread",),),
     )
 
