@@ -104,7 +104,7 @@ class Files:
         try:
             raw = self.read_bytes(path)
         except (FileNotFoundError, NotADirectoryError):
-            reason = "hidden in this container" if self.container else "does not exist"
+            reason = "not visible in this container" if self.container else "does not exist"
             return FileText(path, "", reason, missing=True)
         except PermissionError:
             return FileText(path, "", self._denied())

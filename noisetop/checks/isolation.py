@@ -132,7 +132,7 @@ def housekeeping(machine: Machine) -> Verdict:
     if len(free) == 1 and len(machine.online) > _MANY:
         cause = f"One CPU does the work of all others for {len(machine.online) - 1} CPUs"
         return Verdict(Status.WARN, cause, (*readings,))
-    return passed(f"{cpu_words(free)} keep house for the others", *readings)
+    return passed(f"{cpu_words(free)} can do everything else", *readings)
 
 
 def _partitions(machine: Machine) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from noisetop.checks.counters import Counters, Window
+from noisetop.checks.counters import Counted, Counters, Window
 from noisetop.checks.files import LARGEST_FILE, Files, hex_mask, shortened
 from noisetop.checks.result import CannotTellError, Goal, Reading, Status
 from noisetop.checks.spin import Spin
@@ -240,6 +240,19 @@ class Machine(Files):
         if self.pid is not None:
             raise CannotTellError(f"process {self.pid} cannot be seen")
         raise CannotTellError("no program is bound to the watched CPUs: name it with -p PID")
+
+    @property
+    def counted(self) -> Counted:
+        """What to sample for the checks that look at growth."""
+        watched = set(self.cpus)
+        workload = {task.tid for task in self.workload}
+        threads = tuple(
+            f"/proc/{task.pid}/task/{task.tid}"
+            for task in self.tasks
+            if task.tid in workload or (task.kernel and task.allowed and task.allowed <= watched)
+        )
+        spare = self.housekeeping[0] if self.housekeeping else None
+        return Counted(cpus=self.cpus, threads=threads, smi_cpu=spare)
 
     def need_window(self) -> tuple[Counters, Counters, float]:
         """Counters before and after, and seconds between. Raises CannotTellError."""

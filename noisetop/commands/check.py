@@ -12,7 +12,7 @@ from importlib.metadata import version
 
 from noisetop import housekeeping, system
 from noisetop.checks import Goal, Machine, Status, page, run_checks
-from noisetop.checks.counters import Counted, Window, sample
+from noisetop.checks.counters import Window, sample
 from noisetop.checks.spin import spin
 from noisetop.errors import EXIT_LIMIT, UsageError
 from noisetop.units import parse_duration
@@ -107,15 +107,7 @@ def _step_aside(watched: tuple[int, ...]) -> None:
 
 
 def _watch(machine: Machine, duration_ns: int) -> Window:
-    watched = set(machine.cpus)
-    workload = {task.tid for task in machine.workload}
-    threads = tuple(
-        f"/proc/{task.pid}/task/{task.tid}"
-        for task in machine.tasks
-        if task.tid in workload or (task.kernel and task.allowed and task.allowed <= watched)
-    )
-    spare = machine.housekeeping[0] if machine.housekeeping else None
-    counted = Counted(cpus=machine.cpus, threads=threads, smi_cpu=spare)
+    counted = machine.counted
     before = sample(machine, counted)
     time.sleep(duration_ns / 1e9)
     return Window(before, sample(machine, counted))
