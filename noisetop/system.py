@@ -14,7 +14,7 @@ from noisetop.errors import UsageError
 
 ROOT = Path("/")
 MAX_CPUS = 4096
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:

@@ -1,0 +1,191 @@
+"""Results of an audit as a page of text, and as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from noisetop.checks.machine import Machine, cpu_words
+from noisetop.checks.result import CheckResult, Status
+from noisetop.system import format_cpu_list
+
+_INDENT = 10
+_LABEL = 10
+_COLOURS = {Status.FAIL: "31", Status.WARN: "33", Status.SKIP: "2", Status.PASS: "32"}
+_WORDS = {Status.FAIL: "fail", Status.WARN: "warn", Status.SKIP: "cannot tell", Status.PASS: "pass"}
+_HEADINGS = {Status.SKIP: "Cannot tell, or does not apply here", Status.PASS: "Good"}
+_BOOT_HINT = (
+    "Kernel command line: GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub (Debian, "
+    "Ubuntu) or grub2-mkconfig -o /boot/grub2/grub.cfg (others); in force after a reboot."
+)
+
+
+def printable(text: str) -> str:
+    """Text of the kernel's or of users without anything that a terminal would act on."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def counts(results: Iterable[CheckResult]) -> dict[Status, int]:
+    """How many results there are of each status."""
+    totals = dict.fromkeys(Status, 0)
+    for result in results:
+        totals[result.status] += 1
+    return totals
+
+
+def text(
+    results: Sequence[CheckResult], machine: Machine, *, width: int = 80, colour: bool = False
+) -> str:
+    """The page: what to mend first, then what is good, then what could not be seen."""
+    lines = [*_head(machine, width), ""]
+    for result in results:
+        if result.status in (Status.FAIL, Status.WARN):
+            lines += [*_finding(result, width, colour), ""]
+    for status in (Status.PASS, Status.SKIP):
+        group = [result for result in results if result.status is status]
+        if group:
+            lines += [_painted(_HEADINGS[status], status, colour), *_list(group, width), ""]
+    if any(r.verdict.remedy and _is_boot_word(r) for r in results):
+        lines += [*textwrap.wrap(_BOOT_HINT, width), ""]
+    totals = counts(results)
+    lines.append(", ".join(f"{totals[status]} {_WORDS[status]}" for status in _WORDS))
+    return "\n".join(lines) + "\n"
+
+
+def _is_boot_word(result: CheckResult) -> bool:
+    fix = result.verdict.remedy
+    return fix is not None and fix.reboot and not fix.shell
+
+
+def _painted(words: str, status: Status, colour: bool) -> str:
+    return f"\x1b[{_COLOURS[status]}m{words}\x1b[0m" if colour else words
+
+
+def _head(machine: Machine, width: int) -> list[str]:
+    release = machine.read("/proc/sys/kernel/osrelease").text or "unknown"
+    kind = "container" if machine.container else "virtual machine" if machine.virtual else "host"
+    apart = format_cpu_list(machine.isolated) or "none"
+    quiet = format_cpu_list(machine.nohz_full) or "none"
+    sentences = [
+        f"{cpu_words(machine.cpus)} of {format_cpu_list(machine.online)}, "
+        f"goal {machine.goal}, {kind}, kernel {release[:64]}",
+        f"isolated: {apart}; tick may stop on: {quiet}",
+    ]
+    if not machine.has_spare and len(machine.online) > 1:
+        example = format_cpu_list(machine.online[1:])
+        sentences.append(
+            "Every CPU is watched, so what stays off them is not judged. "
+            f"Say which CPUs matter: noisetop check -c {example}"
+        )
+    return [line for words in sentences for line in textwrap.wrap(printable(words), width)]
+
+
+def _finding(result: CheckResult, width: int, colour: bool) -> list[str]:
+    verdict = result.verdict
+    cause, *more = _wrapped(verdict.cause, width - _INDENT)
+    status = _painted(f"{result.status.upper():<4}", result.status, colour)
+    lines = [f"{status} {result.id:<4} {cause}", *(" " * _INDENT + line for line in more)]
+    lines += _row("why", _wrapped(result.check.why, width - _INDENT - _LABEL))
+    for reading in verdict.readings:
+        shown = f"{reading.path}: {reading.value}"
+        lines += _row("read", _wrapped(shown, width - _INDENT - _LABEL))
+    lines += _row("expected", _wrapped(result.check.expected, width - _INDENT - _LABEL))
+    if fix := verdict.remedy:
+        wrap = wrap_command if fix.shell else _wrapped
+        lines += _row("fix", wrap(fix.command, width - _INDENT - _LABEL))
+        lines += _row("undo", wrap(fix.undo, width - _INDENT - _LABEL))
+        if fix.reboot:
+            lines += _row("", ["takes effect after a reboot"])
+    else:
+        lines += _row("fix", _wrapped(result.check.fix, width - _INDENT - _LABEL))
+    if result.caveat:
+        lines += _row("note", _wrapped(result.caveat, width - _INDENT - _LABEL))
+    return lines
+
+
+def _row(label: str, lines: list[str]) -> list[str]:
+    labels = [label] + [""] * (len(lines) - 1)
+    return [
+        " " * _INDENT + f"{name:<{_LABEL}}" + line for name, line in zip(labels, lines, strict=True)
+    ]
+
+
+def _wrapped(words: str, width: int) -> list[str]:
+    return textwrap.wrap(printable(words), width) or [""]
+
+
+def wrap_command(command: str, width: int) -> list[str]:
+    """Breaks a command between words, outside quotes, so that it can still be pasted."""
+    words = re.findall(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"]|['\"])+", printable(command))
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + len(word) + 3 <= width:
+            lines[-1] += " " + word
+        else:
+            lines.append(word)
+    return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
+
+
+def _list(results: list[CheckResult], width: int) -> list[str]:
+    """One line for each result; those with the same reason together."""
+    by_cause: dict[str, list[CheckResult]] = {}
+    for result in results:
+        by_cause.setdefault(result.verdict.cause, []).append(result)
+    lines = []
+    for cause, group in by_cause.items():
+        if len(group) == 1:
+            first, *more = _wrapped(cause, width - _INDENT)
+            lines.append(f"     {group[0].id:<4} {first}")
+            lines += [" " * _INDENT + line for line in more]
+            continue
+        lines += textwrap.wrap(
+            printable(f"{len(group)} checks: {cause}:"),
+            width,
+            initial_indent="     ",
+            subsequent_indent=" " * _INDENT,
+        )
+        names = ", ".join(f"{result.id} {result.check.name}" for result in group)
+        indent = " " * _INDENT
+        lines += textwrap.wrap(names, width, initial_indent=indent, subsequent_indent=indent)
+    return lines
+
+
+def as_json(results: Sequence[CheckResult], machine: Machine, version: str) -> str:
+    """Everything of the page, for programs. Control characters are escaped by JSON."""
+    document = {
+        "noisetop": version,
+        "goal": machine.goal,
+        "cpus": format_cpu_list(machine.cpus),
+        "online": format_cpu_list(machine.online),
+        "isolated": format_cpu_list(machine.isolated),
+        "nohz_full": format_cpu_list(machine.nohz_full),
+        "housekeeping": format_cpu_list(machine.housekeeping),
+        "kernel": machine.read("/proc/sys/kernel/osrelease").text[:256],
+        "container": machine.container,
+        "virtual": machine.virtual,
+        "window_ns": round(machine.window.seconds * 1e9) if machine.window else 0,
+        "counts": counts(results),
+        "checks": [_as_dict(result) for result in results],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _as_dict(result: CheckResult) -> dict[str, object]:
+    fix = result.verdict.remedy
+    return {
+        "id": result.id,
+        "name": result.check.name,
+        "subject": result.check.subject,
+        "status": result.status,
+        "cause": result.verdict.cause,
+        "cpus": format_cpu_list(result.verdict.cpus),
+        "read": [{"path": r.path, "value": r.value} for r in result.verdict.readings],
+        "expected": result.check.expected,
+        "why": result.check.why,
+        "remedy": fix
+        and {"command": fix.command, "undo": fix.undo, "reboot": fix.reboot, "shell": fix.shell},
+        "caveat": result.caveat,
+        "explains": result.explains,
+    }

@@ -1,0 +1,280 @@
+"""The program that the watched CPUs are meant for."""
+
+from __future__ import annotations
+
+import re
+
+from noisetop.checks.files import cpu_set
+from noisetop.checks.machine import Machine, cpu_words, quoted
+from noisetop.checks.remedy import pin, sysctl, write
+from noisetop.checks.result import (
+    CannotTellError,
+    Goal,
+    Reading,
+    Remedy,
+    Status,
+    Verdict,
+    check,
+    passed,
+)
+from noisetop.checks.tasks import Task, status_fields
+from noisetop.system import format_cpu_list
+
+_RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+_DEEPEST_CGROUP = 32
+_LOCKED_SHARE = 0.9
+
+
+@check(
+    "C29",
+    "program-bound",
+    question="Is each thread of the program bound to one CPU?",
+    reads=("/proc/PID/task/*/status",),
+    expected="Cpus_allowed_list with one watched CPU",
+    why="A thread that may move loses its caches when it does, and isolated CPUs are never "
+    "balanced: threads pile up on one of them.",
+    fix="taskset -cp CPU TID",
+    explains=(("thread", "self", "*"), ("thread", "migration/*")),
+    sources="Rigtorp's guide",
+)
+def program_bound(machine: Machine) -> Verdict:
+    """Masks of the workload's threads."""
+    threads = machine.need_workload()
+    if any(task.allowed is None for task in threads):
+        raise CannotTellError("the program's CPU lists cannot be read: run as root")
+    masks = {task.tid: task.allowed or frozenset() for task in threads}
+    loose = [task for task in threads if len(masks[task.tid]) != 1]
+    reading = _mask_reading((loose or list(threads))[0])
+    if not loose:
+        return passed(f"Each of {len(threads)} threads is bound to one CPU", reading)
+    free = [task for task in loose if masks[task.tid].issuperset(machine.online)]
+    first = loose[0]
+    return Verdict(
+        Status.FAIL if free and len(machine.online) > 1 else Status.WARN,
+        f"{len(loose)} threads of the program may move between CPUs: "
+        + quoted((task.label() for task in loose), most=4),
+        (reading,),
+        remedy=Remedy(
+            f"taskset -cp {machine.cpus[0]} {first.tid}",
+            f"taskset -cp {format_cpu_list(masks[first.tid])} {first.tid}",
+        ),
+        caveat="One command for each thread, each with a CPU of its own." if loose[1:] else "",
+    )
+
+
+def _mask_reading(task: Task) -> Reading:
+    listed = format_cpu_list(task.allowed or ())
+    return Reading(f"/proc/{task.tid}/status", f"{task.comm}: Cpus_allowed_list: {listed}")
+
+
+@check(
+    "C30",
+    "program-policy",
+    question="Does no other program go before yours?",
+    reads=("/proc/*/task/*/stat",),
+    expected="no other real-time program may use the watched CPUs, and no two take turns",
+    why="A real-time task takes the CPU at once and keeps it for as long as it wants.",
+    fix="chrt -f -p PRIORITY TID, or move the other one",
+    caveat="A real-time program that never sleeps can starve the kernel's own threads.",
+    explains=(("thread",),),
+    sources="Red Hat real-time guide, sched(7)",
+)
+def program_policy(machine: Machine) -> Verdict:
+    """Scheduling policies on N."""
+    threads = machine.need_workload()
+    own = {task.tid for task in threads}
+    turns = [task for task in threads if task.round_robin]
+    shared = [cpu for cpu in machine.cpus if sum(cpu in (task.allowed or ()) for task in turns) > 1]
+    if shared:
+        return Verdict(
+            Status.FAIL,
+            f"Several threads of the program take turns on {cpu_words(shared)}",
+            tuple(Reading(f"/proc/{t.tid}/stat", f"policy {t.policy} (RR)") for t in turns[:2]),
+            cpus=tuple(shared),
+        )
+    rivals = [
+        task
+        for task in machine.tasks
+        if task.realtime
+        and not task.kernel
+        and task.tid not in own
+        and machine.hit(task.allowed or ())
+    ]
+    readings = tuple(Reading(f"/proc/{t.tid}/stat", f"policy {t.policy}") for t in threads[:2])
+    if not rivals or all(task.realtime for task in threads):
+        if machine.tasks_hidden:
+            raise CannotTellError(machine.tasks_hidden)
+        return passed("No other program goes before yours", *readings)
+    return Verdict(
+        Status.WARN,
+        "Real-time programs go before yours: " + quoted((t.label() for t in rivals), most=4),
+        (*readings, _mask_reading(rivals[0])),
+        remedy=pin(rivals, machine.keep),
+        explains=(("thread",),),
+    )
+
+
+@check(
+    "C31",
+    "realtime-throttling",
+    question="May real-time tasks use all of their CPU's time?",
+    reads=(_RT_RUNTIME,),
+    expected="-1",
+    why="At the default, older kernels stop real-time tasks for 50 ms in each second.",
+    fix="sysctl -w kernel.sched_rt_runtime_us=-1",
+    caveat="A real-time task that never sleeps then starves its CPU. On newer kernels the reserve "
+    "for normal tasks (C10) plays this part.",
+    explains=(("timer", "*", "sched_rt_period_timer"),),
+    goals=frozenset({Goal.REALTIME}),
+    sources="tuned realtime, sched-rt-group.rst",
+)
+def realtime_throttling(machine: Machine) -> Verdict:
+    """kernel.sched_rt_runtime_us."""
+    runtime_us = machine.need_number(_RT_RUNTIME)
+    file = machine.read(_RT_RUNTIME)
+    if runtime_us == -1:
+        return passed("Real-time tasks may use all of their CPU's time", file.reading)
+    return Verdict(
+        Status.WARN,
+        "Real-time tasks may be stopped for a part of each second",
+        (file.reading,),
+        remedy=sysctl(file, "-1"),
+    )
+
+
+def _cgroup_dirs(machine: Machine, pid: int, controller: str) -> list[str]:
+    """Directories of a process's cgroup and its parents, the innermost first; v2, else v1."""
+    places: dict[str, str] = {}
+    for line in machine.read(f"/proc/{pid}/cgroup").text.splitlines():
+        _, _, rest = line.partition(":")
+        names, _, path = rest.partition(":")
+        for name in names.split(","):
+            places[name] = path
+    base, path = machine.cgroup2, places.get("", "")
+    if controller in places:
+        base, path = f"/sys/fs/cgroup/{controller}", places[controller]
+    steps = [step for step in path.split("/") if step and step != ".."][:_DEEPEST_CGROUP]
+    dirs = ["/".join([base, *steps[:depth]]) for depth in range(len(steps), -1, -1)]
+    return dirs if base else []
+
+
+@check(
+    "C32",
+    "cpu-quota",
+    question="May the program use its CPU all the time?",
+    reads=("cpu.max of the program's cgroups (cpu.cfs_quota_us with cgroup v1)",),
+    expected="max",
+    why="A quota stops the program for the rest of each period once it is used up, and keeps the "
+    "tick alive.",
+    fix="echo max > cpu.max of that cgroup",
+    caveat="Container limits come from here: in Kubernetes use the static CPU manager.",
+    explains=(("timer", "*", "sched_cfs_period_timer"), ("timer", "*", "sched_cfs_slack_timer")),
+    sources="kernel/sched/fair.c, cgroup-v2.rst",
+)
+def cpu_quota(machine: Machine) -> Verdict:
+    """Quotas on the way to the root of the hierarchy."""
+    pid = machine.need_workload()[0].pid
+    limits = []
+    for directory in _cgroup_dirs(machine, pid, "cpu"):
+        for name in ("cpu.max", "cpu.cfs_quota_us"):
+            file = machine.read(f"{directory}/{name}")
+            if file.ok and file.text:
+                limits.append(file)
+    for file in limits:
+        quota = file.text.split()[0]
+        if re.fullmatch(r"[1-9][0-9]*", quota):
+            new = "max" if file.path.endswith("cpu.max") else "-1"
+            return Verdict(
+                Status.FAIL,
+                "A quota stops the program once it has used its share of a period",
+                (file.reading,),
+                remedy=write(file, new),
+            )
+    readings = tuple(file.reading for file in limits[:2])
+    if machine.container:
+        raise CannotTellError("limits outside this container are hidden", *readings)
+    if not machine.read(f"/proc/{pid}/cgroup").ok:
+        raise CannotTellError(f"/proc/{pid}/cgroup cannot be read")
+    return passed("No quota limits the program", *readings)
+
+
+@check(
+    "C42",
+    "memory-locked",
+    question="Is the program's memory kept in RAM?",
+    reads=("/proc/PID/status", "/proc/PID/limits", "/proc/PID/stat, twice"),
+    expected="VmLck about as large as VmRSS",
+    why="Memory that is not locked can be taken away; touching it again costs µs, or ms from disk.",
+    fix="mlockall(MCL_CURRENT|MCL_FUTURE) in the program; memlock in /etc/security/limits.conf",
+    explains=(("fault",),),
+    goals=frozenset({Goal.REALTIME, Goal.BENCHMARK}),
+    sources="Red Hat real-time guide",
+)
+def memory_locked(machine: Machine) -> Verdict:
+    """VmLck, RLIMIT_MEMLOCK and major faults of the workload."""
+    threads = machine.need_workload()
+    pid = threads[0].pid
+    fields = status_fields(machine.need(f"/proc/{pid}/status").text)
+    locked, resident = _kib(fields.get("VmLck", "")), _kib(fields.get("VmRSS", ""))
+    if locked is None or resident is None:
+        raise CannotTellError(f"/proc/{pid}/status shows no VmLck")
+    status = Reading(f"/proc/{pid}/status", f"VmLck {locked} kB, VmRSS {resident} kB")
+    faults = _major_faults(machine, threads)
+    if faults:
+        cause = f"The program waited {faults} times for memory from disk"
+        return Verdict(Status.FAIL, cause, (status,), explains=(("fault",),))
+    if locked >= _LOCKED_SHARE * resident:
+        return passed("The program's memory is kept in RAM", status)
+    limits = machine.read(f"/proc/{pid}/limits")
+    match = re.search(r"(?m)^Max locked memory\s+(\S+)", limits.text)
+    limit = Reading(limits.path, match[0] if match else limits.reading.value)
+    if match and match[1] == "unlimited":
+        cause = "The program may keep its memory in RAM but has not asked for it"
+    else:
+        cause = "The program's memory may be taken away, and it may not lock all of it"
+    return Verdict(Status.WARN, cause, (status, limit))
+
+
+def _kib(text: str) -> int | None:
+    match = re.fullmatch(r"([0-9]{1,18}) kB", text)
+    return int(match[1]) if match else None
+
+
+def _major_faults(machine: Machine, threads: tuple[Task, ...]) -> int:
+    if machine.window is None:
+        return 0
+    before, after = machine.window.before.major_faults, machine.window.after.major_faults
+    return sum(max(after.get(t.tid, 0) - before.get(t.tid, 0), 0) for t in threads)
+
+
+@check(
+    "C49",
+    "program-cpuset",
+    question="Does the program's cgroup hold these CPUs and no others?",
+    reads=("cpuset.cpus.effective of the program's cgroup (cpuset.effective_cpus with v1)",),
+    expected="only watched CPUs",
+    why="A cgroup without a CPU keeps the program off it, whatever taskset says.",
+    fix="echo LIST > cpuset.cpus of that cgroup",
+    explains=(("thread",),),
+    sources="cgroup-v2.rst",
+)
+def program_cpuset(machine: Machine) -> Verdict:
+    """Effective CPUs of the workload's cgroup."""
+    pid = machine.need_workload()[0].pid
+    for directory in _cgroup_dirs(machine, pid, "cpuset"):
+        for name in ("cpuset.cpus.effective", "cpuset.effective_cpus"):
+            file = machine.read(f"{directory}/{name}")
+            cpus = cpu_set(file.text) if file.ok else None
+            if not cpus:
+                continue
+            own = machine.read(f"{directory}/cpuset.cpus")
+            fix = write(own, machine.watched) if own.ok and own.text else None
+            lacking = [cpu for cpu in machine.cpus if cpu not in cpus]
+            if lacking:
+                cause = f"The program's cgroup keeps it off {cpu_words(lacking)}"
+                return Verdict(Status.FAIL, cause, (file.reading,), remedy=fix, cpus=tuple(lacking))
+            if cpus.issubset(machine.cpus):
+                return passed("The program's cgroup holds these CPUs only", file.reading)
+            cause = "The program's cgroup also holds other CPUs: only its own mask keeps it here"
+            return Verdict(Status.WARN, cause, (file.reading,), remedy=fix)
+    raise CannotTellError("no cpuset of the program can be seen")
