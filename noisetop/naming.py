@@ -156,6 +156,6 @@ def _comm_words(comm: npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:
     # The lowest byte that is zero has the lowest of these bits set.
     zeros = (words - _LOW_BITS) & ~words & _HIGH_BITS
     lowest = zeros & (~zeros + np.uint64(1))
-    words = words & ((lowest >> np.uint64(7)) - np.uint64(1))
-    words[:, 1] *= zeros[:, 0] == 0
-    return words
+    kept: npt.NDArray[np.uint64] = words & ((lowest >> np.uint64(7)) - np.uint64(1))
+    kept[:, 1] *= zeros[:, 0] == 0
+    return kept

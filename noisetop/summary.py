@@ -209,7 +209,8 @@ class Summarizer:
     _histogram: npt.NDArray[np.int64] = field(
         default_factory=lambda: np.zeros((0, BUCKETS), np.int64)
     )
-    _stretches: WorstStretches = field(default_factory=lambda: WorstStretches(keep=1))
+    stretches: WorstStretches = field(default_factory=lambda: WorstStretches(keep=1))
+    """Finds the longest stretches; say how many to keep."""
 
     def add(self, table: Interruptions) -> None:
         """Adds interruptions; those of one CPU about in the order in which they ended, see
@@ -228,19 +229,20 @@ class Summarizer:
         self._idle_net += np.bincount(row[idle], net[idle], size).astype(np.int64)
         self._add_histogram(row[noise], table["net_ns"][noise])
         self._add_max(row[noise], net[noise], table["start_ns"][noise])
-        self._stretches.add(table[noise & (table["flags"] & Flag.OUTERMOST != 0)])
+        self.stretches.add(table[noise & (table["flags"] & Flag.OUTERMOST != 0)])
 
     def _row_of(self, table: Interruptions) -> npt.NDArray[np.int64]:
         """Row of each interruption; grows the arrays by the rows that are new."""
         width = np.int64(max(int(table["source"].max()) + 1, 1))
         packed = table["cpu"].astype(np.int64) * width + table["source"].astype(np.int64)
         present = np.flatnonzero(np.bincount(packed))
-        rows = np.empty(int(present[-1]) + 1, np.int64)
+        row_of = np.empty(int(present[-1]) + 1, np.int64)
         for value in present.tolist():
             cpu, source = divmod(value, int(width))
-            rows[value] = self._rows.setdefault(cpu << 32 | source, len(self._rows))
+            row_of[value] = self._rows.setdefault(cpu << 32 | source, len(self._rows))
         self._grow(len(self._rows))
-        return rows[packed]
+        rows: npt.NDArray[np.int64] = row_of[packed]
+        return rows
 
     def _grow(self, size: int) -> None:
         more = size - len(self._count)
@@ -309,7 +311,7 @@ class Summarizer:
         )
 
     def _cpu(self, cpu: int, sources: list[SourceSummary]) -> CpuSummary:
-        longest = self._stretches.longest_of(cpu)
+        longest = self.stretches.longest_of(cpu)
         return CpuSummary(
             cpu=cpu,
             noise_ns=sum(source.net_ns for source in sources),

@@ -188,7 +188,8 @@ def _cells(layout: bytes, rows: Rows) -> tuple[dict[str, slice], npt.NDArray[np.
     if list(columns) != _NAMES:
         raise ValueError("a slice lacks a number")
     template = np.frombuffer(layout, np.uint8)
-    return columns, ~((rows ^ template) & fixed).any(axis=1)
+    same: npt.NDArray[np.bool_] = np.logical_not(((rows ^ template) & fixed).any(axis=1))
+    return columns, same
 
 
 def _table(rows: Rows, columns: dict[str, slice], start_ns: int, sources: int) -> Interruptions:

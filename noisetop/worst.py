@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisetop.event import INTERRUPTION, Flag, Interruptions, Source
+from noisetop.event import INTERRUPTION, Interruptions, Source
 from noisetop.recording import Recording
 from noisetop.stretches import Stretch, WorstStretches
 from noisetop.summary import Summarizer, Summary
@@ -85,13 +85,10 @@ def summarize_with_worst(
     recording: Recording, keep: int
 ) -> tuple[Summary, tuple[WorstInterruption, ...]]:
     """The summary, and the longest stretches, longest first. Reads the recording twice."""
-    summarizer = Summarizer(recording.cpus, recording.sources)
-    stretches = WorstStretches(keep)
+    summarizer = Summarizer(recording.cpus, recording.sources, stretches=WorstStretches(keep))
     for chunk in recording.chunks():
         summarizer.add(chunk)
-        outermost = (chunk["flags"] & Flag.OUTERMOST != 0) & (chunk["victim_tid"] != 0)
-        stretches.add(chunk[outermost])
-    collectors = [_Collector(stretch) for stretch in stretches.worst()]
+    collectors = [_Collector(stretch) for stretch in summarizer.stretches.worst()]
     if collectors:
         _collect(recording, collectors)
     summary = recording.summary_of(summarizer)

@@ -209,7 +209,7 @@ class _SliceWriter:
         track = table["cpu"].astype(np.int64) * len(CLASSES) + classes[table["source"]]
         start = table["start_ns"].astype(np.int64)
         lanes = self._lanes.lanes(track, start, start + table["gross_ns"].astype(np.int64))
-        ids = (track + len(CLASSES)) * LANES + lanes
+        ids: Ids = (track + len(CLASSES)) * LANES + lanes
         self._tracks.update(np.flatnonzero(np.bincount(ids)).tolist())
         return ids.astype(np.uint32)
 
