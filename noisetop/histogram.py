@@ -32,7 +32,8 @@ def edges_ns() -> npt.NDArray[np.int64]:
     """Lower edges of all buckets, and at the end the upper edge of the last."""
     bucket = np.arange(BUCKETS + 1)
     octave = np.maximum(bucket // _STEPS - 1, 0)
-    return (bucket - octave * _STEPS) << octave
+    edges: npt.NDArray[np.int64] = (bucket - octave * _STEPS) << octave
+    return edges
 
 
 _EDGES_NS = edges_ns()

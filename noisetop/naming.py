@@ -13,6 +13,8 @@ from noisetop.symbols import SymbolTable
 
 _COPIED = ("start_ns", "gross_ns", "net_ns", "victim_tid", "tid", "cpu", "level", "flags")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+_LOW_BITS = np.uint64(0x0101010101010101)
+_HIGH_BITS = np.uint64(0x8080808080808080)
 
 
 @dataclass(slots=True)
@@ -45,7 +47,10 @@ class Namer:
         if telling.any():
             for event in events[telling]:
                 self.tasks[int(event["tid"])] = event["comm"].decode(errors="replace")
-            events = events[~telling]
+            kept = np.flatnonzero(~telling)
+            events = (
+                events.view(np.uint8).reshape(len(events), -1)[kept].reshape(-1).view(events.dtype)
+            )
         table = np.empty(len(events), INTERRUPTION)
         for name in _COPIED:
             table[name] = events[name]
@@ -147,7 +152,10 @@ def _mix(key: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 def _comm_words(comm: npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:
     """Task names as two integers each; NumPy pads what follows the first NUL with zeros only on
     output, so stale bytes behind it are cut off here."""
-    raw = np.ascontiguousarray(comm).view(np.uint8).reshape(len(comm), -1).copy()
-    ended = np.cumsum(raw == 0, axis=1) > 0
-    raw[ended] = 0
-    return raw.view("<u8")
+    words = np.ascontiguousarray(comm).view("<u8").reshape(len(comm), -1)
+    # The lowest byte that is zero has the lowest of these bits set.
+    zeros = (words - _LOW_BITS) & ~words & _HIGH_BITS
+    lowest = zeros & (~zeros + np.uint64(1))
+    kept: npt.NDArray[np.uint64] = words & ((lowest >> np.uint64(7)) - np.uint64(1))
+    kept[:, 1] *= zeros[:, 0] == 0
+    return kept

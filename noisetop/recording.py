@@ -48,6 +48,10 @@ class Recording:
         summarizer = Summarizer(self.cpus, self.sources)
         for chunk in self.chunks():
             summarizer.add(chunk)
+        return self.summary_of(summarizer)
+
+    def summary_of(self, summarizer: Summarizer) -> Summary:
+        """The summary of tables that somebody else has read."""
         return summarizer.summary(
             self.start_ns,
             self.end_ns,

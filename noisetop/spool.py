@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from noisetop.errors import NoisetopError
 from noisetop.event import Events, Interruptions, Layout
@@ -28,7 +29,7 @@ from noisetop.symbols import SymbolTable
 MAGIC = b"noisetop recording 1\n"
 SUFFIX = ".noisetop"
 _MAX_HEAD_BYTES = 64 << 20
-_CHUNK_EVENTS = 1 << 18
+_CHUNK_BYTES = 4 << 20
 
 
 class SpoolWriter:
@@ -238,13 +239,17 @@ def _last_end_ns(content: mmap.mmap, blocks: _Blocks, layout: Layout, start_ns: 
 
 
 def _chunks(content: mmap.mmap, blocks: _Blocks, namer: Namer) -> Iterator[Interruptions]:
-    pending: list[Events] = []
-    count = 0
-    for events in _events(content, blocks, namer.layout):
-        pending.append(events)
-        count += len(events)
-        if count >= _CHUNK_EVENTS:
-            yield namer.interruptions(np.concatenate(pending))
-            pending, count = [], 0
+    pending: list[npt.NDArray[np.uint8]] = []
+    size = 0
+    for offset, count in blocks.events:
+        # As bytes: NumPy copies structured arrays field by field.
+        length = count * namer.layout.event.itemsize
+        pending.append(np.frombuffer(content, np.uint8, length, offset))
+        size += length
+        if size >= _CHUNK_BYTES:
+            yield namer.interruptions(np.concatenate(pending).view(namer.layout.event))
+            pending, size = [], 0
+            # What was read counts as our memory as long as it stays mapped.
+            content.madvise(mmap.MADV_DONTNEED)
     if pending:
-        yield namer.interruptions(np.concatenate(pending))
+        yield namer.interruptions(np.concatenate(pending).view(namer.layout.event))

@@ -13,10 +13,7 @@ import numpy.typing as npt
 
 from noisetop.event import Flag, Interruptions, Source
 from noisetop.histogram import BUCKETS, Counts, bucket_of, percentile_ns
-
-EPISODE_GAP_NS = 1_000
-"""Interruptions less than this apart are one: the victim got nothing done in between, and a
-spinning thread sees a single gap."""
+from noisetop.stretches import WorstStretches
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,42 +191,6 @@ def _largest_first(sources: Iterable[SourceSummary]) -> tuple[SourceSummary, ...
 
 
 @dataclass(slots=True)
-class _Episode:
-    """The longest stretch of noise on one CPU so far, and the one that may still go on."""
-
-    end_ns: int = 0
-    start_ns: int = 0
-    noise_ns: int = 0
-    max_ns: int = 0
-    max_start_ns: int = 0
-
-    def add(self, outermost: Interruptions) -> None:
-        """Outermost interruptions of noise on this CPU, in the order of their end.
-
-        They do not overlap, and their gross time holds all that is nested in them.
-        """
-        starts = outermost["start_ns"].astype(np.int64)
-        gross = outermost["gross_ns"].astype(np.int64)
-        ends = starts + gross
-        apart = np.empty(len(starts), bool)
-        apart[0] = starts[0] - self.end_ns >= EPISODE_GAP_NS
-        apart[1:] = starts[1:] - ends[:-1] >= EPISODE_GAP_NS
-        first = np.flatnonzero(apart)
-        if not apart[0]:
-            first = np.concatenate([[0], first])
-        sums = np.add.reduceat(gross, first)
-        begins = starts[first]
-        if not apart[0]:
-            sums[0] += self.noise_ns
-            begins[0] = self.start_ns
-        worst = int(np.argmax(sums))
-        if sums[worst] > self.max_ns:
-            self.max_ns, self.max_start_ns = int(sums[worst]), int(begins[worst])
-        self.end_ns = int(ends[-1])
-        self.start_ns, self.noise_ns = int(begins[-1]), int(sums[-1])
-
-
-@dataclass(slots=True)
 class Summarizer:
     """Folds tables of interruptions, in any number of pieces, into a Summary.
 
@@ -248,10 +209,12 @@ class Summarizer:
     _histogram: npt.NDArray[np.int64] = field(
         default_factory=lambda: np.zeros((0, BUCKETS), np.int64)
     )
-    _episodes: dict[int, _Episode] = field(default_factory=dict)
+    stretches: WorstStretches = field(default_factory=lambda: WorstStretches(keep=1))
+    """Finds the longest stretches; say how many to keep."""
 
     def add(self, table: Interruptions) -> None:
-        """Adds interruptions; those of one CPU must come in the order in which they ended."""
+        """Adds interruptions; those of one CPU about in the order in which they ended, see
+        noisetop.stretches.HOLD_NS."""
         if not len(table):
             return
         row = self._row_of(table)
@@ -266,19 +229,20 @@ class Summarizer:
         self._idle_net += np.bincount(row[idle], net[idle], size).astype(np.int64)
         self._add_histogram(row[noise], table["net_ns"][noise])
         self._add_max(row[noise], net[noise], table["start_ns"][noise])
-        self._add_episodes(table[noise & (table["flags"] & Flag.OUTERMOST != 0)])
+        self.stretches.add(table[noise & (table["flags"] & Flag.OUTERMOST != 0)])
 
     def _row_of(self, table: Interruptions) -> npt.NDArray[np.int64]:
         """Row of each interruption; grows the arrays by the rows that are new."""
         width = np.int64(max(int(table["source"].max()) + 1, 1))
         packed = table["cpu"].astype(np.int64) * width + table["source"].astype(np.int64)
         present = np.flatnonzero(np.bincount(packed))
-        rows = np.empty(int(present[-1]) + 1, np.int64)
+        row_of = np.empty(int(present[-1]) + 1, np.int64)
         for value in present.tolist():
             cpu, source = divmod(value, int(width))
-            rows[value] = self._rows.setdefault(cpu << 32 | source, len(self._rows))
+            row_of[value] = self._rows.setdefault(cpu << 32 | source, len(self._rows))
         self._grow(len(self._rows))
-        return rows[packed]
+        rows: npt.NDArray[np.int64] = row_of[packed]
+        return rows
 
     def _grow(self, size: int) -> None:
         more = size - len(self._count)
@@ -316,12 +280,6 @@ class Summarizer:
         self._max[update] = batch_max[update]
         self._max_start[update] = batch_start[update]
 
-    def _add_episodes(self, outermost: Interruptions) -> None:
-        for cpu in np.unique(outermost["cpu"]).tolist():
-            mine = outermost[outermost["cpu"] == cpu]
-            order = np.argsort(mine["start_ns"], kind="stable")
-            self._episodes.setdefault(cpu, _Episode()).add(mine[order])
-
     def summary(
         self,
         start_ns: int,
@@ -353,12 +311,12 @@ class Summarizer:
         )
 
     def _cpu(self, cpu: int, sources: list[SourceSummary]) -> CpuSummary:
-        episode = self._episodes.get(cpu, _Episode())
+        longest = self.stretches.longest_of(cpu)
         return CpuSummary(
             cpu=cpu,
             noise_ns=sum(source.net_ns for source in sources),
             idle_ns=sum(source.idle_ns for source in sources),
-            max_single_ns=episode.max_ns,
-            max_single_start_ns=episode.max_start_ns,
+            max_single_ns=longest.noise_ns if longest else 0,
+            max_single_start_ns=longest.start_ns if longest else 0,
             sources=_largest_first(sources),
         )

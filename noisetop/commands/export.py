@@ -1,0 +1,33 @@
+"""``noisetop export``: turns a recording into another kind of file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from noisetop.exporters import check_suffix, exporters_by_suffix, write_recording
+from noisetop.open_recording import open_recording
+
+NAME = "export"
+HELP = "turn a recording into a trace, folded stacks or a flame graph"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options."""
+    formats = "; ".join(
+        f"{suffix}: {exporter.HELP}" for suffix, exporter in sorted(exporters_by_suffix().items())
+    )
+    parser.add_argument(
+        "file", metavar="FILE", type=Path, help="a recording or a trace of noisetop"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", type=Path, required=True, help=f"by suffix: {formats}"
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite the output")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the file."""
+    check_suffix(args.output)
+    write_recording(open_recording(args.file), args.output, force=args.force)
+    return 0

@@ -1,0 +1,63 @@
+"""What a recording can be written as: one module each, with SUFFIXES, HELP and write()."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+from noisetop.errors import UsageError
+from noisetop.output import output_file
+from noisetop.recording import Recording
+
+
+class Exporter(Protocol):
+    """What a module in this package offers."""
+
+    SUFFIXES: tuple[str, ...]
+    """Ends of file names that ask for it."""
+    HELP: str
+
+    def write(self, recording: Recording, out: BinaryIO) -> None:
+        """Writes the whole recording, in bounded memory; the same input gives the same bytes."""
+
+
+def exporter_names() -> list[str]:
+    """Names of the modules."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_")
+
+
+def load_exporter(name: str) -> Exporter:
+    """The exporter of one module."""
+    return cast(Exporter, importlib.import_module(f"{__name__}.{name}"))
+
+
+def exporters_by_suffix() -> dict[str, Exporter]:
+    """Every exporter by every suffix that asks for it."""
+    exporters = map(load_exporter, exporter_names())
+    return {suffix: one for one in exporters for suffix in one.SUFFIXES}
+
+
+def _exporter_for(path: Path) -> Exporter:
+    known = exporters_by_suffix()
+    matching = [suffix for suffix in known if path.name.lower().endswith(suffix)]
+    if not matching:
+        raise UsageError(f"what format is {path}? end its name in {' '.join(sorted(known))}")
+    return known[max(matching, key=len)]
+
+
+def check_suffix(path: Path) -> None:
+    """Raises UsageError when no exporter goes by the end of this name."""
+    _exporter_for(path)
+
+
+def write_recording(recording: Recording, path: Path, *, force: bool) -> None:
+    """Writes a recording as what the end of the name says.
+
+    Raises UsageError when the name says nothing or is taken and ``force`` is not set, NoisetopError
+    when the file cannot be written.
+    """
+    exporter = _exporter_for(path)
+    with output_file(path, force=force) as out:
+        exporter.write(recording, out)

@@ -1,0 +1,36 @@
+"""Folded stacks, for flamegraph.pl, inferno, speedscope: ``cpu 2;softirq;RCU 12345``.
+
+The weight is net time in ns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import BinaryIO
+
+from noisetop.exporters._stacks import noise_stacks
+from noisetop.recording import Recording
+from noisetop.sanitize import printable
+
+SUFFIXES = (".folded",)
+HELP = "folded stacks weighted by net time in ns, for flamegraph.pl or speedscope"
+
+
+def write(recording: Recording, out: BinaryIO) -> None:
+    """Writes one line for each source of each CPU, sorted."""
+    weights: Counter[str] = Counter()
+    for stack, net_ns in noise_stacks(recording.summary()):
+        weights[";".join(map(_frame, stack))] += net_ns
+    for line in sorted(weights):
+        out.write(f"{line} {weights[line]}\n".encode())
+
+
+def _frame(name: str) -> str:
+    """A name that no reader takes for anything else: separators as visible escapes."""
+    safe = printable(name.replace("\\", "\\\\")).replace(";", "\\x3b")
+    stripped = safe.strip(" ")
+    if not stripped:
+        return safe.replace(" ", "\\x20") or "?"
+    left = len(safe) - len(safe.lstrip(" "))
+    right = len(safe) - len(safe.rstrip(" "))
+    return "\\x20" * left + stripped + "\\x20" * right

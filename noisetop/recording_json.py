@@ -1,0 +1,111 @@
+"""What goes with the tables of a recording, as plain objects for the files that we write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from noisetop.event import Source
+from noisetop.recording import Recording
+from noisetop.summary import Losses, OwnCost
+
+_MAX_NS = (1 << 63) - 1
+_MAX_CPU = (1 << 16) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Everything in a recording but its tables, sources and task names."""
+
+    metadata: dict[str, Any]
+    cpus: tuple[int, ...]
+    start_ns: int
+    end_ns: int
+    losses: Losses
+    own_cost: OwnCost
+    missing: tuple[str, ...]
+    ended: str
+    damage: str
+
+
+def about_as_dict(recording: Recording) -> dict[str, Any]:
+    """Ready for the json module; about_from_dict() is its inverse."""
+    return {
+        "start_ns": recording.start_ns,
+        "end_ns": recording.end_ns,
+        "cpus": list(recording.cpus),
+        "losses": asdict(recording.losses),
+        "own_cost": asdict(recording.own_cost),
+        "missing_sources": list(recording.missing),
+        "ended": recording.ended,
+        "damage": recording.damage,
+        "metadata": recording.metadata,
+    }
+
+
+def about_from_dict(content: dict[str, Any]) -> About:
+    """Raises KeyError, TypeError, ValueError or AttributeError on what we did not write."""
+    start_ns, end_ns = int(content["start_ns"]), int(content["end_ns"])
+    cpus = tuple(map(int, content["cpus"]))
+    if not 0 <= start_ns <= end_ns <= _MAX_NS:
+        raise ValueError("it ends before it starts")
+    if any(not 0 <= cpu <= _MAX_CPU for cpu in cpus):
+        raise ValueError("it watched CPUs that cannot be")
+    return About(
+        metadata=dict(content["metadata"]),
+        cpus=cpus,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        losses=losses_from_dict(content["losses"]),
+        own_cost=own_cost_from_dict(content["own_cost"]),
+        missing=tuple(map(str, content["missing_sources"])),
+        ended=str(content["ended"]),
+        damage=str(content["damage"]),
+    )
+
+
+def losses_from_dict(content: dict[str, Any]) -> Losses:
+    """Inverse of dataclasses.asdict(); a later version's fields are passed over."""
+    return Losses(
+        by_cpu={
+            int(cpu): {str(reason): int(count) for reason, count in counts.items()}
+            for cpu, counts in content["by_cpu"].items()
+        },
+        unread=int(content.get("unread", 0)),
+        unwritten=int(content.get("unwritten", 0)),
+        recursion_misses=int(content.get("recursion_misses", 0)),
+    )
+
+
+def own_cost_from_dict(content: dict[str, Any]) -> OwnCost:
+    """Inverse of dataclasses.asdict(); a later version's fields are passed over."""
+    per_run = content.get("bpf_ns_per_run")
+    return OwnCost(
+        cpu_ns=int(content.get("cpu_ns", 0)),
+        wakeups=int(content.get("wakeups", 0)),
+        bpf_ns_per_run=None if per_run is None else float(per_run),
+        bpf_runs=int(content.get("bpf_runs", 0)),
+        housekeeping=str(content.get("housekeeping", "")),
+    )
+
+
+def names_as_dict(recording: Recording) -> dict[str, Any]:
+    """Sources and task names; complete only after all chunks were read."""
+    return {
+        "sources": [list(source.path) for source in recording.sources],
+        "tasks": {str(tid): name for tid, name in sorted(recording.tasks.items())},
+    }
+
+
+def sources_from_list(paths: Iterable[Any]) -> list[Source]:
+    """Raises ValueError on what is no path."""
+    sources = [Source(tuple(map(str, path))) for path in paths]
+    if not all(source.path for source in sources):
+        raise ValueError("a source without a name")
+    return sources
+
+
+def tasks_from_dict(content: dict[str, Any]) -> dict[int, str]:
+    """Names by tid."""
+    return {int(tid): str(name) for tid, name in content.items()}

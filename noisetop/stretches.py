@@ -1,0 +1,116 @@
+"""Contiguous stretches of noise on one CPU: what a spinning thread would see as a single gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from noisetop.event import Interruptions
+
+GAP_NS = 1_000
+"""Interruptions less than this apart are one: the victim got nothing done in between, and a
+spinning thread sees a single gap."""
+
+HOLD_NS = 2_000_000_000
+"""An interruption that began while the kernel side wrote another one down is delivered later than
+it, by the time between two visits of the reader at most. What ended within this time of the newest
+one is therefore not settled yet; so results do not depend on how the events were cut up."""
+
+Times = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A contiguous stretch: from the start of its first interruption to the end of its last."""
+
+    cpu: int
+    start_ns: int
+    end_ns: int
+    noise_ns: int
+    """Time taken in it, without the short gaps that it holds."""
+
+
+@dataclass(slots=True)
+class StretchFinder:
+    """The longest stretches of one CPU, from its outermost interruptions in any pieces."""
+
+    cpu: int
+    keep: int = 1
+    """How many to keep."""
+    _worst: list[Stretch] = field(default_factory=list)
+    _starts: Times = field(default_factory=lambda: np.empty(0, np.int64))
+    _ends: Times = field(default_factory=lambda: np.empty(0, np.int64))
+    """Not settled yet, in the order of their start."""
+    _open: Stretch | None = None
+    """The last settled stretch, which may still go on."""
+
+    def add(self, outermost: Interruptions) -> None:
+        """Outermost interruptions of a victim on this CPU; they do not overlap."""
+        if not len(outermost):
+            return
+        starts = outermost["start_ns"].astype(np.int64)
+        ends = starts + outermost["gross_ns"].astype(np.int64)
+        if len(self._starts):
+            starts = np.concatenate([self._starts, starts])
+            ends = np.concatenate([self._ends, ends])
+        order = np.argsort(starts, kind="stable")
+        starts, ends = starts[order], ends[order]
+        settled = int(np.searchsorted(starts, ends.max() - HOLD_NS))
+        self._starts, self._ends = starts[settled:], ends[settled:]
+        self._worst, self._open = self._fold(starts[:settled], ends[:settled])
+
+    def worst(self) -> list[Stretch]:
+        """The longest stretches so far, longest first; of equal ones the earliest first."""
+        worst, still_open = self._fold(self._starts, self._ends)
+        return _longest([*worst, *([still_open] if still_open else [])], self.keep)
+
+    def _fold(self, starts: Times, ends: Times) -> tuple[list[Stretch], Stretch | None]:
+        """The kept stretches and the open one after some more interruptions."""
+        if not len(starts):
+            return self._worst, self._open
+        gross = ends - starts
+        if self._open:
+            starts = np.concatenate([[self._open.start_ns], starts])
+            ends = np.concatenate([[self._open.end_ns], ends])
+            gross = np.concatenate([[self._open.noise_ns], gross])
+        first = np.flatnonzero(np.append(True, starts[1:] - ends[:-1] >= GAP_NS))
+        noise = np.add.reduceat(gross, first)
+        last = np.append(first[1:], len(starts)) - 1
+        longest = np.argsort(-noise[:-1], kind="stable")[: self.keep]
+        found = [self._stretch(starts[first[i]], ends[last[i]], noise[i]) for i in longest]
+        still_open = self._stretch(starts[first[-1]], ends[-1], noise[-1])
+        return _longest([*self._worst, *found], self.keep), still_open
+
+    def _stretch(self, start: np.int64, end: np.int64, noise: np.int64) -> Stretch:
+        return Stretch(self.cpu, int(start), int(end), int(noise))
+
+
+def _longest(stretches: list[Stretch], keep: int) -> list[Stretch]:
+    return sorted(stretches, key=lambda one: (-one.noise_ns, one.start_ns, one.cpu))[:keep]
+
+
+@dataclass(slots=True)
+class WorstStretches:
+    """The longest stretches of all CPUs together."""
+
+    keep: int = 10
+    _finders: dict[int, StretchFinder] = field(default_factory=dict)
+
+    def add(self, outermost: Interruptions) -> None:
+        """Outermost interruptions of victims, on any CPUs."""
+        cpus = outermost["cpu"]
+        for cpu in np.flatnonzero(np.bincount(cpus)).tolist():
+            finder = self._finders.setdefault(cpu, StretchFinder(cpu, self.keep))
+            finder.add(outermost[cpus == cpu])
+
+    def worst(self) -> list[Stretch]:
+        """Longest first."""
+        found = [stretch for finder in self._finders.values() for stretch in finder.worst()]
+        return _longest(found, self.keep)
+
+    def longest_of(self, cpu: int) -> Stretch | None:
+        """The longest stretch of one CPU, None when it had no noise."""
+        finder = self._finders.get(cpu)
+        return finder.worst()[0] if finder else None
