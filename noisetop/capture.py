@@ -33,8 +33,8 @@ class Capture:
 
     def create(self) -> None:
         """Makes the spool file. Raises UsageError when the output cannot be written later."""
-        check_suffix(self.path)
         output.check_output(self.path, force=self.force)
+        check_suffix(self.path)
         if self.force:
             self.spool.unlink(missing_ok=True)
         elif self.spool.exists():

@@ -40,8 +40,8 @@ class TracerFeed:
         ended = self.stopper.wait_until(self._last_ns + self.interval_ns)
         if ended:
             self.tracer.close_books()
-        table = self.tracer.read()
         now_ns = self.tracer.end_ns if ended else time.monotonic_ns()
+        table = self.tracer.read()
         if self._reset_wanted.is_set():
             self._reset_wanted.clear()
             self._total = self._summarizer()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from noisetop.system import ROOT, online_cpus, read_text
+from noisetop.system import ROOT, online_cpus
 
 _TASKS = Path("/proc/self/task")
 
@@ -36,13 +36,3 @@ def bind(cpus: Iterable[int]) -> None:
             os.sched_setaffinity(int(task.name), wanted)
         except ProcessLookupError:
             continue
-
-
-def context_switches() -> int:
-    """Voluntary context switches of all threads of this process so far."""
-    total = 0
-    for task in _TASKS.iterdir():
-        for line in read_text(task / "status").splitlines():
-            if line.startswith("voluntary_ctxt_switches:"):
-                total += int(line.split()[1])
-    return total

@@ -35,8 +35,8 @@ _CHUNK_BYTES = 4 << 20
 class SpoolWriter:
     """Writes what the drain thread does not: the head, the symbols and the last block.
 
-    The drain thread writes through ``fd`` from open_books() to close_books(), this class only before
-    and after.
+    The drain thread writes through ``fd`` between open_books() and close_books(), this class only
+    before and after.
     """
 
     def __init__(self, fd: int, layout: Layout) -> None:

@@ -49,7 +49,7 @@ class _Usage:
     def now(cls) -> _Usage:
         used = resource.getrusage(resource.RUSAGE_SELF)
         cpu_ns = round((used.ru_utime + used.ru_stime) * 1e9)
-        return cls(cpu_ns, housekeeping.context_switches())
+        return cls(cpu_ns, used.ru_nvcsw)
 
 
 @dataclass(slots=True)

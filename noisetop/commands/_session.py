@@ -46,7 +46,7 @@ class Session:
         self.stopper = Stopper(duration_ns=parse_duration(args.duration) if args.duration else 0)
         if args.workload and args.pid is not None:
             raise UsageError("give -p or a command after --, not both")
-        explicit = args.cpus or args.pid is not None
+        explicit = args.cpus is not None or args.pid is not None
         self.target = target_of(args) if explicit or not args.workload else Target(())
         check_privileges()
         self.workload: Workload | None = None
@@ -57,7 +57,7 @@ class Session:
     def _prepare_workload(self, args: argparse.Namespace) -> None:
         """Without -c the command itself is what is watched."""
         self.workload = Workload.prepare(args.workload)
-        if not args.cpus:
+        if args.cpus is None:
             self.target = process_target(self.workload.pid, online_cpus(), args.workload[0])
 
     def __enter__(self) -> Self:
@@ -69,17 +69,6 @@ class Session:
             self.stopper.pidfd = os.pidfd_open(watched)
             self.stopper.process = self.target.title if self.target.pid else "the command"
         self._stack.enter_context(catch_signals(self.stopper))
-        if not self.house:
-            print(
-                "noisetop: no CPU is left for noisetop's own threads, they run on watched ones: "
-                "watch fewer with -c",
-                file=sys.stderr,
-            )
-        elif not set(self.house).isdisjoint(self.target.cpus) and not self.target.pid:
-            print(
-                "noisetop: its own threads run on a watched CPU: choose others with -H",
-                file=sys.stderr,
-            )
         return self
 
     def __exit__(
@@ -92,6 +81,7 @@ class Session:
 
     def tracer(self, *, spool_fd: int = -1, keep_batches: bool = True) -> Tracer:
         """The tracer of this run, not entered yet."""
+        self._warn_about_house()
         if self.house:
             housekeeping.bind(self.house)
         return Tracer(
@@ -101,6 +91,19 @@ class Session:
             ring_records=self._records,
             house=self.house,
         )
+
+    def _warn_about_house(self) -> None:
+        if not self.house:
+            print(
+                "noisetop: no CPU is left for noisetop's own threads, they run on watched ones: "
+                "watch fewer with -c",
+                file=sys.stderr,
+            )
+        elif not set(self.house).isdisjoint(self.target.cpus) and not self.target.pid:
+            print(
+                "noisetop: its own threads run on a watched CPU: choose others with -H",
+                file=sys.stderr,
+            )
 
     def begin(self) -> None:
         """The books are open: the duration begins, and so does the command."""

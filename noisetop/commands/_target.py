@@ -40,7 +40,8 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
 
 def ring_records(args: argparse.Namespace) -> int:
     """Records per CPU that --ring-size asks for. Raises UsageError."""
-    records = args.ring_size * 1024 // _EVENT_BYTES
+    kibibytes: int = args.ring_size
+    records = kibibytes * 1024 // _EVENT_BYTES
     if not 16 <= records <= 1 << 22:
         raise UsageError("--ring-size takes 1 to 262144 KiB")
     return 1 << (records.bit_length() - 1)
@@ -49,9 +50,9 @@ def ring_records(args: argparse.Namespace) -> int:
 def target_of(args: argparse.Namespace) -> Target:
     """What the options ask to watch. Raises UsageError."""
     if args.pid is not None:
-        cpus = _cpus_of(args) if args.cpus else system.online_cpus()
+        cpus = system.online_cpus() if args.cpus is None else _cpus_of(args)
         return process_target(args.pid, cpus)
-    if args.cpus:
+    if args.cpus is not None:
         return cpu_target(_cpus_of(args))
     return cpu_target(system.isolated_cpus() or system.online_cpus())
 
@@ -85,7 +86,7 @@ def _thread_group(pid: int) -> int:
 
 def house_of(args: argparse.Namespace, target: Target) -> tuple[int, ...]:
     """CPUs for our own threads, perhaps none. Raises UsageError."""
-    if args.house_keeping:
+    if args.house_keeping is not None:
         return system.check_cpus(system.parse_cpu_list(args.house_keeping))
     if target.pid and target.pid != os.getpid():
         return housekeeping.choose(housekeeping.allowed_cpus_of(target.pid))

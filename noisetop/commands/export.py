@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from noisetop.exporters import check_suffix, exporters_by_suffix, write_recording
 from noisetop.open_recording import open_recording
+from noisetop.units import format_ns
 
 NAME = "export"
 HELP = "turn a recording into a trace, folded stacks or a flame graph"
@@ -29,5 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes the file."""
     check_suffix(args.output)
-    write_recording(open_recording(args.file), args.output, force=args.force)
+    recording = open_recording(args.file)
+    if recording.damage:
+        print(
+            f"noisetop: {recording.damage}: {args.file} holds the first "
+            f"{format_ns(recording.duration_ns)}",
+            file=sys.stderr,
+        )
+    write_recording(recording, args.output, force=args.force)
     return 0

@@ -173,7 +173,8 @@ static void drain_ring(struct tracer *t, struct noise_cpu *state, uint32_t ring,
 	}
 }
 
-static void drain_all(struct tracer *t)
+/* One pass over all rings, by whichever thread asks for it. */
+void drain__now(struct tracer *t)
 {
 	pthread_mutex_lock(&t->pass);
 	pthread_mutex_lock(&t->lock);
@@ -319,7 +320,7 @@ static void *drain_thread(void *argument)
 		pthread_mutex_unlock(&t->lock);
 		if (stopping)
 			let_writers_finish();
-		drain_all(t);
+		drain__now(t);
 		if (t->config.spool_fd >= 0 && (stopping || monotonic_ns() >= next_losses_ns)) {
 			spool_losses(t);
 			next_losses_ns += LOSSES_INTERVAL_NS;

@@ -158,6 +158,9 @@ static PyObject *session_read(PyObject *self, PyObject *unused)
 	struct tracer *t = tracer_of(self);
 	if (!t)
 		return NULL;
+	Py_BEGIN_ALLOW_THREADS;
+	drain__now(t);
+	Py_END_ALLOW_THREADS;
 	pthread_mutex_lock(&t->lock);
 	struct buffer batch = t->batch;
 	memset(&t->batch, 0, sizeof(t->batch));
@@ -274,7 +277,7 @@ static PyMethodDef methods[] = {
 	{"close_books", session_close_books, METH_NOARGS,
 	 "close_books() -> int\n\nDrains what happened up to now, then delivers nothing more."},
 	{"read", session_read, METH_NOARGS,
-	 "read() -> bytes\n\nstruct noise_event[] since the last call."},
+	 "read() -> bytes\n\nstruct noise_event[] since the last call, up to now."},
 	{"losses", session_losses, METH_NOARGS,
 	 "losses() -> bytes\n\nstruct noise_losses[], one per CPU."},
 	{"counters", session_counters, METH_NOARGS, "counters() -> dict\n\nOf the drain thread."},

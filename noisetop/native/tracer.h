@@ -78,6 +78,7 @@ void tracer__destroy(struct tracer *t);
 /* drain.c */
 int drain__start(struct tracer *t);
 void drain__stop(struct tracer *t);
+void drain__now(struct tracer *t);
 uint64_t drain__open_books(struct tracer *t);
 void drain__losses(struct tracer *t, struct noise_losses *losses);
 uint64_t monotonic_ns(void);

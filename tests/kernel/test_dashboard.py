@@ -1,0 +1,127 @@
+"""The dashboard in a terminal of its own: it ends cleanly however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import termios
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from noisetop import system
+from tests.kernel.program import PROGRAM, left_in_kernel, wait_for
+
+pytestmark = pytest.mark.kernel
+
+CPU = str(max(system.online_cpus()))
+LEAVE_ALTERNATE_SCREEN = b"\x1b[?1049l"
+SHOW_CURSOR = b"\x1b[?25h"
+
+
+@dataclass
+class Terminal:
+    """A pseudo-terminal with noisetop in it."""
+
+    pid: int
+    master: int
+    seen: bytearray = field(default_factory=bytearray)
+    status: int | None = None
+
+    def read(self) -> None:
+        """Takes what the program has written."""
+        while select.select([self.master], [], [], 0)[0]:
+            try:
+                chunk = os.read(self.master, 65536)
+            except OSError:  # the other end is closed
+                return
+            if not chunk:
+                return
+            self.seen += chunk
+
+    def shows(self, text: bytes) -> bool:
+        """Whether the program has written this by now."""
+        self.read()
+        return text in self.seen
+
+    def ended(self) -> bool:
+        """Whether the program has ended; sets its status."""
+        with contextlib.suppress(OSError):
+            self.read()
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = os.waitstatus_to_exitcode(status)
+        return self.status is not None
+
+
+@contextlib.contextmanager
+def terminal(*arguments: str) -> Iterator[Terminal]:
+    """noisetop in a terminal of 100 by 30 that shows its first sample."""
+    wait_for(lambda: not left_in_kernel(), "another noisetop to end")
+    pid, master = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "xterm-256color"
+        os.execv(PROGRAM, [str(PROGRAM), *arguments])
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    session = Terminal(pid, master)
+    try:
+        wait_for(lambda: session.shows(b"local_timer"), "the first sample on the screen")
+        yield session
+    finally:
+        if not session.ended():
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        with contextlib.suppress(OSError):
+            os.close(master)
+
+
+def test_q_leaves_a_sane_terminal() -> None:
+    with terminal("-c", CPU) as session:
+        assert left_in_kernel()
+        os.write(session.master, b"q")
+        wait_for(session.ended, "the end")
+        assert session.status == 0
+        assert LEAVE_ALTERNATE_SCREEN in session.seen
+        assert SHOW_CURSOR in session.seen
+    wait_for(lambda: not left_in_kernel(), "the programs to be gone")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_a_sane_terminal(number: signal.Signals) -> None:
+    with terminal("-c", CPU) as session:
+        os.kill(session.pid, number)
+        wait_for(session.ended, "the end")
+        assert session.status == 0
+        assert LEAVE_ALTERNATE_SCREEN in session.seen
+    wait_for(lambda: not left_in_kernel(), "the programs to be gone")
+
+
+def test_a_closed_terminal_ends_it() -> None:
+    with terminal("-c", CPU) as session:
+        os.close(session.master)
+        wait_for(session.ended, "the end")
+    wait_for(lambda: not left_in_kernel(), "the programs to be gone")
+
+
+def test_kill_leaves_nothing_in_the_kernel() -> None:
+    with terminal("-c", CPU) as session:
+        os.kill(session.pid, signal.SIGKILL)
+        wait_for(session.ended, "the end")
+    wait_for(lambda: not left_in_kernel(), "the programs to be gone")
+
+
+def test_the_duration_ends_the_samples_but_not_the_view() -> None:
+    with terminal("-c", CPU, "-d", "2s") as session:
+        wait_for(lambda: session.shows(b"the time is up"), "the note that it ended")
+        time.sleep(0)
+        os.write(session.master, b"q")
+        wait_for(session.ended, "the end")
+        assert session.status == 0

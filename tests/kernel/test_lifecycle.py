@@ -1,0 +1,156 @@
+"""However a run ends, nothing of ours stays in the kernel and the recording can be read."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from noisetop import system
+from noisetop.open_recording import open_recording
+from tests.kernel.loads import workload
+from tests.kernel.program import PROGRAM, left_in_kernel, run, started, wait_for
+
+pytestmark = pytest.mark.kernel
+
+CPU = str(max(system.online_cpus()))
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> None:
+    wait_for(lambda: not left_in_kernel(), "another noisetop to end")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_recording(tmp_path: Path, number: signal.Signals) -> None:
+    path = tmp_path / "trace.json"
+    with started("record", "-c", CPU, "-o", path, until="recording") as process:
+        assert left_in_kernel()
+        process.send_signal(number)
+        assert process.wait(timeout=30) == 0
+    wait_for(lambda: not left_in_kernel(), "the programs to be gone")
+    assert open_recording(path).damage == ""
+    assert [file.name for file in tmp_path.iterdir()] == ["trace.json"]
+
+
+def test_kill_leaves_a_file_that_can_be_exported(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    partial = tmp_path / "trace.json.partial"
+    with (
+        workload("membarrier", int(CPU), 0, 1000),
+        started("record", "-c", CPU, "-o", path, until="recording") as process,
+    ):
+        wait_for(lambda: partial.stat().st_size > 2_000_000, "events on disk")
+        process.kill()
+        process.wait()
+    wait_for(lambda: not left_in_kernel(), "the programs to be gone")
+    exported = run("export", partial, "-o", path)
+    assert exported.returncode == 0, exported.stderr
+    assert "cut short" in exported.stderr
+    recording = open_recording(path)
+    assert sum(len(chunk) for chunk in recording.chunks()) > 1000
+    assert any("ipi_mb" in source.path for source in recording.sources)
+
+
+def test_the_end_of_the_process_ends_the_recording(tmp_path: Path) -> None:
+    victim = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    path = tmp_path / "trace.json"
+    with started("record", "-p", str(victim.pid), "-o", path, until="recording") as process:
+        victim.communicate(b"\n")
+        assert process.wait(timeout=30) == 0
+        assert process.stderr
+        assert f"PID {victim.pid} (python) exited" in process.stderr.read().replace(
+            "python3", "python"
+        )
+    assert "exited" in open_recording(path).ended
+
+
+@pytest.mark.parametrize(("script", "status"), [("exit 7", 7), ("kill -9 $$", 137), ("true", 0)])
+def test_the_command_gives_its_exit_status(tmp_path: Path, script: str, status: int) -> None:
+    done = run("record", "-o", tmp_path / "run.noisetop", "--", "sh", "-c", script)
+    assert done.returncode == status, done.stderr
+    assert (tmp_path / "run.noisetop").exists()
+
+
+def test_the_command_runs_where_it_would_without_us(tmp_path: Path) -> None:
+    print_affinity = "import os; print(sorted(os.sched_getaffinity(0)))"
+    done = run(
+        "record",
+        "-c",
+        CPU,
+        "-o",
+        tmp_path / "r.noisetop",
+        "--",
+        sys.executable,
+        "-c",
+        print_affinity,
+    )
+    assert done.stdout.strip() == str(sorted(os.sched_getaffinity(0)))
+
+
+def test_a_command_that_cannot_be_run(tmp_path: Path) -> None:
+    done = run("record", "-o", tmp_path / "run.noisetop", "--", "/does/not/exist")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("noisetop: cannot run /does/not/exist: No such")
+    wait_for(lambda: not left_in_kernel(), "the programs to be gone")
+
+
+def test_a_full_disk_ends_the_recording_in_one_line(tmp_path: Path) -> None:
+    script = f"""
+        mount -t tmpfs -o size=3m none {tmp_path} || exit 99
+        {PROGRAM} record -c {CPU} -d 20s -o {tmp_path}/run.noisetop
+        echo "status $?"
+        {PROGRAM} report --json {tmp_path}/run.noisetop.partial
+    """
+    with workload("membarrier", int(CPU), 0, 0):
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    status, report = done.stdout.split("\n", 1)
+    assert status == "status 1"
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert json.loads(report)["cpus"][CPU]["count"] > 1000
+
+
+def test_plain_text_and_json_lines() -> None:
+    done = run("-c", CPU, "--json", "0.5", "3")
+    assert done.returncode == 0, done.stderr
+    samples = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(samples) == 3
+    assert all(set(sample["cpus"]) == {CPU} for sample in samples)
+    assert all(400e6 < sample["duration_ns"] < 5e9 for sample in samples)
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    done = subprocess.run(
+        f"{PROGRAM} -c {CPU} 0.2 20 | head -n 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    wait_for(lambda: not left_in_kernel(), "the programs to be gone")
+
+
+def test_live_and_recorded_at_once_say_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "run.noisetop"
+    with workload("membarrier", int(CPU), 0, 1000):
+        done = run("top", "-c", CPU, "--json", "-d", "2s", "-o", path, "5")
+    assert done.returncode == 0, done.stderr
+    live = json.loads(done.stdout.splitlines()[-1])
+    recorded = json.loads(run("report", path, "--json").stdout)
+    assert live["duration_ns"] == recorded["duration_ns"]
+    assert live["cpus"] == recorded["cpus"]

@@ -1,0 +1,128 @@
+"""Bad input: one line that says what is wrong and what to type, and the right exit status."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from noisetop import privileges, system
+
+PROGRAM = Path(sys.executable).with_name("noisetop")
+ABSENT_PID = "999999999"
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PROGRAM, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def fails(status: int, *arguments: str | Path) -> str:
+    """Runs it; the one line that it must say."""
+    done = run(*arguments)
+    assert done.returncode == status, done.stderr
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("noisetop: ")
+    return line.removeprefix("noisetop: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("-p", ABSENT_PID), f"there is no process {ABSENT_PID}: see ps -e"),
+        (("-p", "-1"), "there is no process -1: see ps -e"),
+        (("-p", "x"), "argument -p/--pid: invalid int value: 'x': see noisetop top --help"),
+        (("-c", "2-"), "'2-' is not a CPU list: write for example 2 or 2-3,6"),
+        (("-c", "3-1"), "'3-1' is not a CPU list: write for example 2 or 2-3,6"),
+        (("-c", ""), "'' is not a CPU list: write for example 2 or 2-3,6"),
+        (("-d", "10x"), "'10x' is not a duration: write for example 500ms, 10s or 1m"),
+        (("-d", "0"), "'0' is not a duration: write for example 500ms, 10s or 1m"),
+        (("--ring-size", "0"), "--ring-size takes 1 to 262144 KiB"),
+        (("--frobnicate",), "unrecognized arguments: --frobnicate: see noisetop top --help"),
+        (("1", "0"), "the number of samples must be at least 1"),
+        (("--",), "after -- there must be a command to run"),
+        (("recrod",), "there is no command 'recrod': did you mean noisetop record?"),
+        (("xyzzy",), "there is no command 'xyzzy': see noisetop --help"),
+        (("-p", "1", "--", "true"), "give -p or a command after --, not both"),
+    ],
+)
+def test_usage(arguments: tuple[str, ...], line: str) -> None:
+    assert fails(2, *arguments) == line
+
+
+def test_absent_cpu() -> None:
+    online = system.format_cpu_list(system.online_cpus())
+    assert fails(2, "-c", "4095") == f"CPU 4095 not online here: choose from {online}"
+    assert fails(2, "-c", "99999").startswith("CPU 99999 does not exist here")
+
+
+def test_a_thread_is_no_process() -> None:
+    threads = [
+        (int(path.name), int(path.parent.parent.name))
+        for path in Path("/proc").glob("[0-9]*/task/[0-9]*")
+        if path.name != path.parent.parent.name
+    ]
+    if not threads:
+        pytest.fail("no process with two threads is running here")
+    tid, pid = threads[0]
+    assert fails(2, "-p", str(tid)) == f"{tid} is a thread of process {pid}: use -p {pid}"
+
+
+def test_output_that_cannot_be_written(tmp_path: Path) -> None:
+    if not privileges.may_trace():
+        pytest.skip("privileges are asked for first")
+    missing = tmp_path / "no" / "trace.json"
+    there = tmp_path / "there.json"
+    there.write_text("precious")
+    assert fails(2, "record", "-o", missing).startswith(f"folder {missing.parent} does not exist")
+    assert fails(2, "record", "-o", there) == f"{there} exists: choose another name or add --force"
+    assert there.read_text() == "precious"
+    assert fails(2, "record", "-o", tmp_path).startswith(f"{tmp_path} is a folder")
+    assert "what format is" in fails(2, "record", "-o", tmp_path / "trace.xyz")
+    assert [file.name for file in tmp_path.iterdir()] == ["there.json"]
+
+
+@pytest.mark.parametrize("verb", ["report", "export"])
+def test_files_that_are_no_recordings(tmp_path: Path, verb: str) -> None:
+    extra = () if verb == "report" else ("-o", tmp_path / "x.svg")
+    empty, other = tmp_path / "empty", tmp_path / "other"
+    empty.touch()
+    other.write_bytes(b"\x7fELF" + bytes(1000))
+    for path in (empty, other, tmp_path / "missing", tmp_path):
+        assert str(path) in fails(1, verb, path, *extra)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it takes root to become another user")
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is missing")
+def test_without_privileges_it_says_what_to_type(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--inh-caps=-all",
+            PROGRAM,
+            "-c",
+            "0",
+            "-d",
+            "1s",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd="/",
+    )
+    if "No such file" in done.stderr or "Permission denied" in done.stderr:
+        pytest.skip("this checkout lies where other users cannot read")
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"noisetop: tracing needs root, or CAP_BPF and CAP_PERFMON: sudo {PROGRAM} -c 0 -d 1s\n"
+    )
