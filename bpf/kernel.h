@@ -23,13 +23,66 @@ typedef __s64 s64;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct thread_info {
+	u32 cpu;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+	struct cgroup *ancestors[1]; /* since 6.1 (7f203bc89eb6) */
+};
+
+struct cgroup___pre_6_1 {
+	u64 ancestor_ids[1];
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct rq {
+};
+
+struct cfs_rq {
+	struct rq *rq; /* with group scheduling */
+	int throttle_count;
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
+struct task_group {
+	struct cfs_rq **cfs_rq;
+};
+
+struct cpumask {
+	unsigned long bits[1];
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
+	int on_cpu;
 	int pid;
 	int tgid;
+	const struct cpumask *cpus_ptr;
+	struct sched_entity se;
+	struct task_group *sched_task_group;
+	struct css_set *cgroups;
+	bool throttled; /* quota used up, per task since 6.18 */
 	char comm[16];
 	void *worker_private; /* struct kthread, since 5.17 (e32cf5dfbe22) */
+};
+
+struct task_struct___pre_5_16 {
+	unsigned int cpu; /* moved to thread_info by bcf9033e5449 */
 };
 
 struct task_struct___pre_5_14 { /* renamed to __state by 2f064a59a11f */
@@ -45,6 +98,7 @@ struct kthread {
 };
 
 struct worker { /* kernel/workqueue_internal.h */
+	void *current_work;
 	void (*current_func)(void *);
 };
 
@@ -52,12 +106,22 @@ struct irqaction {
 	const char *name;
 };
 
+struct hrtimer_cpu_base {
+	unsigned int cpu;
+};
+
+struct hrtimer_clock_base {
+	struct hrtimer_cpu_base *cpu_base;
+};
+
 struct hrtimer {
 	void *function;
+	struct hrtimer_clock_base *base;
 };
 
 struct timer_list {
 	void *function;
+	u32 flags;
 };
 
 struct work_struct {

@@ -5,14 +5,27 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Per CPU number: 1 + its place in noise_cpus, 0 where it is not watched. */
+/* Per CPU number: 1 + its place in noise_cpus, 0 where there is none. Watched CPUs come first. */
 const volatile noise_u16 noise_slots[NOISE_MAX_CPUS];
-/* Thread group of the victims; 0: any user task on a watched CPU is one. */
+const volatile noise_u32 noise_watched_count;
+/* Who the victims are. */
+const volatile enum noise_victims noise_victims;
 const volatile noise_u32 noise_victim_tgid;
-/* Records in the first ring of a CPU: a power of two. */
-const volatile noise_u32 noise_ring_records = 1024;
-/* sched_switch passes prev_state since 5.18 (fa2c3254d7cf); told by the kernel's BTF. */
-const volatile bool noise_switch_has_state = true;
+const volatile noise_u64 noise_victim_cgroup;
+const volatile noise_u32 noise_victim_cgroup_level;
+/* The word of a CPU mask that holds all watched CPUs, and their bits in it; 0: no such word. */
+const volatile noise_u32 noise_watched_word;
+const volatile noise_u64 noise_watched_bits;
+/* What this kernel offers, told by its BTF. */
+const volatile bool noise_switch_has_state = true; /* since 5.18 (fa2c3254d7cf) */
+const volatile bool noise_has_task_storage = true; /* since 5.11 */
+/* From a run queue to the preempt count of the same CPU. */
+const volatile bool noise_preempt_count_known;
+const volatile long long noise_preempt_count_offset;
+/* generic_smp_call_function_single_interrupt, where csd_queue_cpu tells more than it does. */
+const volatile noise_u64 noise_csd_callback;
+/* Take the stack of whoever sends an interrupt. */
+const volatile bool noise_takes_stacks;
 
 /* Nothing reads it: it keeps in the BTF what user space looks up there and no program refers to. */
 const volatile struct {
@@ -21,7 +34,11 @@ const volatile struct {
 	enum noise_identity identity;
 	enum noise_flag flag;
 	enum noise_loss loss;
+	enum noise_wait wait;
+	enum noise_context context;
 	enum noise_block_kind block_kind;
+	struct noise_trigger trigger;
+	struct noise_raiser raiser;
 	struct noise_block block;
 	struct noise_losses losses;
 } noise_layout SEC(".rodata.layout") __attribute__((used));
@@ -43,11 +60,64 @@ struct {
 	__type(value, struct noise_event);
 } noise_records SEC(".maps");
 
-static __always_inline bool noise_is_victim(u32 pid, u32 tgid, u32 flags)
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, NOISE_STACK_DEPTH * sizeof(u64));
+	__uint(max_entries, 16384);
+} noise_stacks SEC(".maps");
+
+/* Thread groups of the victims, where they can grow in number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, u32);
+	__type(value, u32);
+} noise_victim_tgids SEC(".maps");
+
+/* What is remembered of a task; the kernel frees it with the task. */
+struct noise_task {
+	u64 since_ns; /* waits since */
+	u32 epoch;    /* noise_cpu.wait_epoch of the CPU that it waits for */
+	u32 waker_tid;
+	u16 waker_cpu;
+	u16 wait_cpu;
+	u8 wait; /* enum noise_wait, plus one; 0: does not wait */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct noise_task);
+} noise_tasks SEC(".maps");
+
+static __always_inline bool noise_in_victim_cgroup(struct task_struct *task)
 {
-	if (noise_victim_tgid)
+	u32 level = noise_victim_cgroup_level;
+	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp), *ancestor = NULL;
+	u64 id = 0;
+	if (BPF_CORE_READ(cgroup, level) < level)
+		return false;
+	if (bpf_core_field_exists(cgroup->ancestors)) {
+		bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[level]);
+		id = BPF_CORE_READ(ancestor, kn, id);
+	} else {
+		struct cgroup___pre_6_1 *old = (void *)cgroup;
+		bpf_core_read(&id, sizeof(id), &old->ancestor_ids[level]);
+	}
+	return id == noise_victim_cgroup;
+}
+
+static __always_inline bool noise_is_victim(struct task_struct *task, u32 tgid, u32 flags)
+{
+	if (noise_victims == NOISE_VICTIMS_PROCESS)
 		return tgid == noise_victim_tgid;
-	return pid && !(flags & PF_KTHREAD);
+	if (noise_victims == NOISE_VICTIMS_TREE)
+		return bpf_map_lookup_elem(&noise_victim_tgids, &tgid);
+	if (noise_victims == NOISE_VICTIMS_CGROUP)
+		return tgid && noise_in_victim_cgroup(task);
+	return tgid && !(flags & PF_KTHREAD);
 }
 
 /*
@@ -60,9 +130,10 @@ static __noinline int noise_sync(struct noise_cpu *c)
 		return 0;
 	struct task_struct *task = (void *)bpf_get_current_task();
 	u32 pid = BPF_CORE_READ(task, pid);
-	bool victim = noise_is_victim(pid, BPF_CORE_READ(task, tgid), BPF_CORE_READ(task, flags));
 	c->tid = pid;
-	c->victim_tid = victim ? pid : 0;
+	c->victim_tid = noise_is_victim(task, BPF_CORE_READ(task, tgid), BPF_CORE_READ(task, flags))
+				? pid
+				: 0;
 	BPF_CORE_READ_STR_INTO(&c->comm, task, comm);
 	c->synced = 1;
 	return 0;

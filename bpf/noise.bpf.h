@@ -19,25 +19,66 @@
  * space nor another file lists them.
  */
 #define NOISE_SOURCE(source, source_class, source_identity)                                        \
+	NOISE_DECLARE(source, source_class, source_identity, "", 0)
+
+/* Declares what explains the events of another source: the next one with the same object. */
+#define NOISE_TRIGGER(source, explained, source_class)                                             \
+	NOISE_DECLARE(source, source_class, FUNCTION, #explained, 0)
+
+/* Declares what tells which object an event of another source works on. */
+#define NOISE_LINK(source, explained, source_class)                                                \
+	NOISE_DECLARE(source, source_class, FUNCTION, #explained, 1)
+
+#define NOISE_DECLARE(source, source_class, source_identity, explained, link)                      \
 	enum { source##_source = __COUNTER__ };                                                    \
 	const struct noise_source noise_source_##source SEC(".rodata.sources")                     \
 		__attribute__((used)) = {                                                          \
 			.name = #source,                                                           \
+			.explains = explained,                                                     \
 			.id = source##_source,                                                     \
 			.class = NOISE_CLASS_##source_class,                                       \
 			.identity = NOISE_IDENTITY_##source_identity,                              \
+			.links = link,                                                             \
 	}
 
+/* The one source that every file knows, because names of tasks are told as its events. */
+NOISE_SOURCE(thread, THREAD, TASK);
+
 #define LEVEL_BIT(level) (1u << NOISE_LEVEL_##level)
+
+/*
+ * 1 + the place of a CPU in noise_cpus, 0 where it has none. The mask states once more what was
+ * just tested, in a form that the compiler cannot turn into one that the verifier does not follow.
+ */
+static __always_inline u32 noise_slot_of(u32 cpu)
+{
+	if (cpu >= NOISE_MAX_CPUS)
+		return 0;
+	asm volatile("" : "+r"(cpu));
+	return noise_slots[cpu & (NOISE_MAX_CPUS - 1)];
+}
+
+static __always_inline bool noise_is_watched(u32 cpu)
+{
+	u32 slot = noise_slot_of(cpu);
+	return slot && slot <= noise_watched_count;
+}
+
+/* The state of a CPU, or NULL when it has none. */
+static __always_inline struct noise_cpu *noise_cpu_of(u32 cpu)
+{
+	u32 slot = noise_slot_of(cpu);
+	if (!slot)
+		return NULL;
+	slot--;
+	return bpf_map_lookup_elem(&noise_cpus, &slot);
+}
 
 /* The state of this CPU, or NULL when it is not watched. */
 static __always_inline struct noise_cpu *noise_this_cpu(void)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	if (cpu >= NOISE_MAX_CPUS)
-		return NULL;
-	u32 slot = noise_slots[cpu];
-	if (!slot)
+	u32 slot = noise_slot_of(bpf_get_smp_processor_id());
+	if (!slot || slot > noise_watched_count)
 		return NULL;
 	slot--;
 	return bpf_map_lookup_elem(&noise_cpus, &slot);
@@ -48,7 +89,7 @@ static __always_inline bool noise_wanted(struct noise_cpu *c)
 {
 	if (!c->synced)
 		noise_sync(c);
-	return !noise_victim_tgid || c->victim_tid;
+	return noise_victims == NOISE_VICTIMS_USERS || c->victim_tid;
 }
 
 static __always_inline void noise_lose(struct noise_cpu *c, enum noise_loss reason)
@@ -103,7 +144,7 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 		return NULL;
 	}
 	struct noise_ring *ring = &c->rings[nest];
-	u32 records = nest ? NOISE_NESTED_RECORDS : noise_ring_records;
+	u32 records = nest ? NOISE_NESTED_RECORDS : c->ring_records;
 	u64 head = ring->head;
 	if (head - ring->tail_seen >= records) {
 		ring->tail_seen = READ_ONCE(c->tails[nest]);
@@ -115,7 +156,7 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 	}
 	u32 index = c->first_record + (head & (records - 1));
 	if (nest)
-		index += noise_ring_records + (nest - 1) * NOISE_NESTED_RECORDS;
+		index += c->ring_records + (nest - 1) * NOISE_NESTED_RECORDS;
 	return bpf_map_lookup_elem(&noise_records, &index);
 }
 

@@ -64,7 +64,33 @@ enum noise_flag {
 	NOISE_FLAG_CONTINUED = 1 << 2, /* segment of something that goes on in a later event */
 	NOISE_FLAG_THREADED = 1 << 3,  /* ran as the proper work of the thread named in comm */
 	NOISE_FLAG_SELF = 1 << 4,      /* the thread that ran belongs to the victims itself */
-	NOISE_FLAG_NAME = 1 << 5,      /* no interval: tells that victim tid is called comm */
+	NOISE_FLAG_NAME = 1 << 5,      /* no interval: tells that task tid is called comm */
+	NOISE_FLAG_TRIGGER = 1 << 6,   /* no interval but a struct noise_trigger */
+	NOISE_FLAG_WAIT = 1 << 7,      /* victim tid waited for a CPU: no interruption of its own */
+};
+
+/* Whose lost time is noise. */
+enum noise_victims {
+	NOISE_VICTIMS_USERS,   /* any user task on a watched CPU */
+	NOISE_VICTIMS_PROCESS, /* the threads of one process */
+	NOISE_VICTIMS_TREE,    /* a process and those that it starts */
+	NOISE_VICTIMS_CGROUP,  /* a control group (v2) and those below it */
+};
+
+/* Why a victim did not run although it could; noise_event.level of a wait. */
+enum noise_wait {
+	NOISE_WAIT_PREEMPTED,
+	NOISE_WAIT_WOKEN,     /* id: tid of the waker, parent_id: its CPU */
+	NOISE_WAIT_THROTTLED, /* its group has used up its CPU quota */
+};
+
+/* What the CPU was doing when somebody triggered something. */
+enum noise_context {
+	NOISE_CONTEXT_TASK,
+	NOISE_CONTEXT_SOFTIRQ,
+	NOISE_CONTEXT_IRQ,
+	NOISE_CONTEXT_NMI,
+	NOISE_CONTEXT_UNKNOWN,
 };
 
 /* Why something that happened is not among the events. */
@@ -74,16 +100,20 @@ enum noise_loss {
 	NOISE_LOSS_UNBALANCED, /* exit without its entry, or entry without its exit */
 	NOISE_LOSS_NEGATIVE,   /* net time came out below zero and was set to zero */
 	NOISE_LOSS_SWITCH,     /* context switches that the tracepoint did not report */
+	NOISE_LOSS_TRIGGER,    /* trigger dropped: its interruption is known, its cause is not */
+	NOISE_LOSS_STATE, /* no memory to remember a task: waits and wakers of it are not known */
 	NOISE_LOSSES,
 };
 
 /* One source of noise, as its .bpf.c file declares it. */
 struct noise_source {
 	char name[24];
+	char explains[24]; /* empty: intervals; else triggers of the events of that source */
 	noise_u8 id;
 	noise_u8 class;    /* enum noise_class */
 	noise_u8 identity; /* enum noise_identity */
-	noise_u8 reserved[5];
+	noise_u8 links;    /* tells which object an event works on, by its tid and function */
+	noise_u8 reserved[4];
 };
 
 /* One closed interval on one CPU: one cache line. */
@@ -94,7 +124,7 @@ struct noise_event {
 	noise_u64 id;       /* see enum noise_identity */
 	union {
 		char comm[NOISE_COMM_LEN];
-		noise_u64 object; /* kernel object that links this event to its trigger */
+		noise_u64 object; /* links this event to its trigger; softirq: its noise_raiser */
 	};
 	noise_u32 tid;        /* task that was current */
 	noise_u32 victim_tid; /* 0: nobody lost time, the CPU was idle */
@@ -104,6 +134,32 @@ struct noise_event {
 	noise_u8 parent_source; /* equal to source where no frame was around it */
 	noise_u8 level;         /* enum noise_level */
 	noise_u8 flags;         /* enum noise_flag */
+};
+
+#define NOISE_NO_STACK 0xffffffff
+#define NOISE_STACK_DEPTH 32
+
+/*
+ * Somebody did what makes something happen later: sent an interrupt, armed a timer, queued work.
+ * Belongs to the next event of noise_source.explains that has the same object or, where that is 0,
+ * that happens on target_cpu. Shares the place of source and flags with struct noise_event.
+ */
+struct noise_trigger {
+	noise_u64 time_ns; /* CLOCK_MONOTONIC */
+	noise_u64 object;
+	noise_u64 function; /* what is going to run */
+	noise_u64 work; /* where the sender is a kworker: the item that it executed, 0 otherwise */
+	noise_u64 work_function;
+	noise_u32 stack; /* key in noise_stacks, NOISE_NO_STACK where none was taken */
+	noise_u32 reserved;
+	noise_u32 tid; /* task that was current */
+	noise_u32 reserved_too;
+	noise_u16 cpu;
+	noise_u16 target_cpu;
+	noise_u8 source;
+	noise_u8 context; /* enum noise_context: the task is the sender only in its own */
+	noise_u8 reserved_last;
+	noise_u8 flags; /* NOISE_FLAG_TRIGGER */
 };
 
 /*
@@ -155,26 +211,44 @@ struct noise_ring {
 #define NOISE_RINGS 4
 #define NOISE_NESTED_RECORDS 256 /* records in each ring but the first */
 
-/* The state of one watched CPU. Written by that CPU alone, but for `tails`. */
+/* Who raised a softirq. */
+struct noise_raiser {
+	noise_u32 tid;
+	noise_u16 id; /* of the frame in which it happened */
+	noise_u8 source;
+	noise_u8 context; /* enum noise_context, plus one */
+};
+
+#define NOISE_SOFTIRQS 16
+
+/*
+ * The state of one CPU. Written by that CPU alone, but for the number of those that wait for it and
+ * for `tails`. CPUs that are not watched have one too: triggers from them go into their rings.
+ */
 struct noise_cpu {
 	noise_u64 closed_ns;   /* net time of all frames closed so far */
 	noise_u32 open_levels; /* bit per enum noise_level */
 	noise_u32 writers;     /* emissions in progress on this CPU */
 	noise_u32 tid;         /* current task */
 	noise_u32 victim_tid;  /* who loses time now, 0: nobody */
-	noise_u32 waiting_tid; /* victim that was preempted here and has not come back */
+	noise_u32 waiting_tid; /* one of the victims that wait for this CPU, 0: none does */
 	noise_u16 cpu;
-	noise_u8 synced; /* current task known */
-	noise_u8
-		softirq_flags; /* NOISE_FLAG_THREADED where softirqs are the current thread's own work */
+	noise_u8 synced;        /* current task known */
+	noise_u8 softirq_flags; /* NOISE_FLAG_THREADED where softirqs are this thread's own work */
 	struct noise_ring rings[NOISE_RINGS];
 	noise_u32 first_record; /* of its rings, in the array of records */
-	noise_u32 reserved[3];
+	noise_u32 ring_records; /* of the first ring, a power of two */
+	noise_u32 reserved[2];
 	char comm[NOISE_COMM_LEN]; /* of the current kernel thread or intruder */
 	struct noise_frame frames[NOISE_LEVELS];
 	noise_u64 losses[NOISE_LOSSES];
-	noise_u64 reserved_too[3];
-	noise_u32 named_tids[NOISE_NAMED_TIDS]; /* victims told of lately, by low bits of tid */
+	noise_u32 wait_epoch; /* raised when nobody waits any more, whatever the counts say */
+	noise_u32 reserved_too;
+	noise_u32 named_tids[NOISE_NAMED_TIDS]; /* tasks told of lately, by low bits of tid */
+	struct noise_raiser raisers[NOISE_SOFTIRQS];
+	noise_u32 waiting;   /* victims that wait for this CPU; any CPU may add */
+	noise_u32 throttled; /* those among them that may not run even when it is idle */
+	noise_u64 reserved_last[7];
 	noise_u64 tails[8]; /* user space's positions in rings[], on a line of their own */
 };
 

@@ -5,10 +5,41 @@
 NOISE_SOURCE(softirq, SOFTIRQ, SOFTIRQ);
 NOISE_SOURCE(tasklet, SOFTIRQ, FUNCTION);
 
+/* Who asked for it first; a softirq that is raised while it runs runs once more. */
+SEC("tp_btf/softirq_raise")
+int softirq_raise(u64 *ctx)
+{
+	u32 vector = ctx[0];
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c || !noise_wanted(c) || vector >= NOISE_SOFTIRQS || c->raisers[vector].context)
+		return 0;
+	struct noise_raiser *raiser = &c->raisers[vector];
+	u32 level = NOISE_LEVEL_THREAD;
+	raiser->context = NOISE_CONTEXT_TASK + 1;
+	if (c->open_levels & LEVEL_BIT(IRQ)) {
+		level = NOISE_LEVEL_IRQ;
+		raiser->context = NOISE_CONTEXT_IRQ + 1;
+	} else if (c->open_levels & LEVEL_BIT(SOFTIRQ)) {
+		level = NOISE_LEVEL_SOFTIRQ;
+		raiser->context = NOISE_CONTEXT_SOFTIRQ + 1;
+	}
+	raiser->tid = c->tid;
+	raiser->source = c->frames[level].source;
+	raiser->id = c->frames[level].id;
+	return 0;
+}
+
 SEC("tp_btf/softirq_entry")
 int softirq_entry(u64 *ctx)
 {
-	return noise_begin(NOISE_LEVEL_SOFTIRQ, softirq_source, (u32)ctx[0]);
+	u32 vector = ctx[0];
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c || !noise_wanted(c) || vector >= NOISE_SOFTIRQS)
+		return 0;
+	u64 *raiser = (u64 *)&c->raisers[vector];
+	noise_open(c, NOISE_LEVEL_SOFTIRQ, softirq_source, vector, *raiser);
+	*raiser = 0;
+	return 0;
 }
 
 SEC("tp_btf/softirq_exit")

@@ -5,16 +5,47 @@
  * whole stack is known again. A work item that sleeps is recorded in segments: its frame is closed
  * with its worker's and opened again when that comes back.
  */
-#include "noise.bpf.h"
+#include "wait.bpf.h"
 
-NOISE_SOURCE(thread, THREAD, TASK);
 NOISE_SOURCE(work, THREAD, FUNCTION);
-NOISE_SOURCE(victim, THREAD, TASK);
+NOISE_TRIGGER(work_queue, work, THREAD);
+NOISE_LINK(work_start, work, THREAD);
 
+SEC("raw_tp/workqueue_queue_work")
+int work_queue(u64 *ctx)
+{
+	struct work_struct *work = (void *)ctx[2];
+	u32 cpu = ctx[0];
+	if (noise_cpu_of(cpu) && !noise_is_watched(cpu)) /* wanted on a CPU of no interest */
+		return 0;
+	struct trigger trigger = {
+		.object = (u64)work,
+		.function = (u64)BPF_CORE_READ(work, func),
+		.stack = NOISE_NO_STACK,
+		.target_cpu = cpu,
+		.source = work_queue_source,
+		.context = trigger_context(),
+	};
+	return trigger_emit(&trigger);
+}
+
+/* The event of a work item has no room for the item itself: a record of its beginning tells it. */
 SEC("tp_btf/workqueue_execute_start")
 int work_entry(u64 *ctx)
 {
 	struct work_struct *work = (void *)ctx[0];
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c || !noise_wanted(c))
+		return 0;
+	struct trigger trigger = {
+		.object = (u64)work,
+		.function = (u64)work->func,
+		.stack = NOISE_NO_STACK,
+		.target_cpu = c->cpu,
+		.source = work_start_source,
+		.context = NOISE_CONTEXT_TASK,
+	};
+	trigger_emit(&trigger);
 	return noise_begin_callback(work_source, (u64)work->func, (u64)work);
 }
 
@@ -31,19 +62,6 @@ int work_exit(u64 *ctx)
 	if (c->open_levels & LEVEL_BIT(WORK) && c->frames[NOISE_LEVEL_WORK].source == work_source)
 		noise_close_and_commit(c, NOISE_LEVEL_WORK, NOISE_FLAG_THREADED);
 	return 0;
-}
-
-/* The function of the work item that a kworker is in the middle of, 0 if none. */
-static __noinline u64 thread_work_function(struct task_struct *task)
-{
-	struct kthread *kthread;
-	if (bpf_core_field_exists(task->worker_private))
-		kthread = BPF_CORE_READ(task, worker_private);
-	else
-		kthread =
-			(void *)BPF_CORE_READ((struct task_struct___pre_5_17 *)task, set_child_tid);
-	struct worker *worker = BPF_CORE_READ(kthread, data);
-	return (u64)BPF_CORE_READ(worker, current_func);
 }
 
 static __always_inline bool thread_is_runnable(u64 *ctx, struct task_struct *prev)
@@ -94,56 +112,56 @@ static __always_inline void thread_resync(struct noise_cpu *c)
 {
 	noise_lose(c, NOISE_LOSS_SWITCH);
 	c->open_levels = 0;
-	c->waiting_tid = 0;
+	wait_clear(c);
 }
 
-/* Opens the frame of the thread that runs from now on, if somebody waits for it or it is the
- * kernel's own on an idle CPU. */
+/*
+ * Opens the frame of the thread that runs from now on, if somebody waits for it or it is the
+ * kernel's own on an idle CPU. The idle task runs while somebody waits only when a quota says so.
+ */
 static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct *next,
-					 bool next_is_victim)
+					 bool next_is_victim, u32 waiting_tid)
 {
 	u32 flags = next->flags;
 	bool kernel_thread = flags & PF_KTHREAD && next->pid;
 	c->softirq_flags = 0;
-	if (!c->waiting_tid && (noise_victim_tgid || !kernel_thread))
+	if (!waiting_tid && (noise_victims != NOISE_VICTIMS_USERS || !kernel_thread))
 		return;
 	bpf_probe_read_kernel(c->comm, sizeof(c->comm), next->comm);
 	if (kernel_thread)
 		c->softirq_flags = thread_softirq_flags(c->comm);
-	u64 self = noise_victim_tgid && next_is_victim ? NOISE_FLAG_SELF : 0;
-	noise_open(c, NOISE_LEVEL_THREAD, thread_source, next->pid, self << 32 | c->waiting_tid);
+	struct noise_task *state = wait_state(c, next, false);
+	u64 waker = state ? (u64)state->waker_tid << 32 : 0;
+	u64 self = noise_victims != NOISE_VICTIMS_USERS && next_is_victim ? NOISE_FLAG_SELF : 0;
+	noise_open(c, NOISE_LEVEL_THREAD, thread_source, waker | next->pid,
+		   self << 32 | waiting_tid);
 	if (!(flags & PF_WQ_WORKER))
 		return;
-	u64 function = thread_work_function(next);
+	u64 function = (u64)BPF_CORE_READ(trigger_worker(next), current_func);
 	if (function)
 		noise_open(c, NOISE_LEVEL_WORK, work_source, function, 0);
 }
 
-/* Tells the name of a victim when it has not been told lately. */
-static __noinline int thread_name_victim(struct noise_cpu *c, struct task_struct *task)
+/* Keeps the count of those who wait for this CPU; the tid of one of them, or 0. */
+static __always_inline u32 thread_waiting(struct noise_cpu *c, u64 *ctx, bool next_is_victim)
 {
-	if (!c)
-		return 0;
-	u32 writer;
-	struct noise_event *event = noise_claim(c, &writer, false);
-	if (event) {
-		c->named_tids[c->tid % NOISE_NAMED_TIDS] = c->tid;
-		event->start_ns = bpf_ktime_get_ns();
-		event->gross_ns = 0;
-		event->net_ns = 0;
-		event->id = c->tid;
-		event->tid = c->tid;
-		event->victim_tid = c->tid;
-		event->cpu = c->cpu;
-		event->parent_id = 0;
-		event->source = victim_source;
-		event->parent_source = victim_source;
-		event->level = NOISE_LEVEL_THREAD;
-		event->flags = NOISE_FLAG_NAME;
-		bpf_probe_read_kernel(event->comm, sizeof(event->comm), task->comm);
+	struct task_struct *prev = (void *)ctx[1];
+	struct task_struct *next = (void *)ctx[2];
+	if (next_is_victim) {
+		struct noise_task *state = wait_state(c, next, false);
+		if (state && state->wait)
+			wait_end(c, state, next->pid);
 	}
-	noise_commit(c, event, writer);
-	return 0;
+	if (!next->pid)
+		wait_clear(c);
+	if (thread_is_runnable(ctx, prev) && noise_is_victim(prev, prev->tgid, prev->flags)) {
+		struct noise_task *state = wait_state(c, prev, true);
+		if (state && !state->wait)
+			wait_begin(c, state, prev, NOISE_WAIT_PREEMPTED);
+	}
+	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
+		c->waiting_tid = 0;
+	return c->waiting_tid;
 }
 
 SEC("tp_btf/sched_switch")
@@ -155,22 +173,16 @@ int thread_switch(u64 *ctx)
 	struct task_struct *prev = (void *)ctx[1];
 	struct task_struct *next = (void *)ctx[2];
 	if (c->synced && prev->pid != c->tid)
-		noise_lose(c, NOISE_LOSS_SWITCH);
-	if (c->synced && prev->pid != c->tid)
 		thread_resync(c);
 	thread_leave(c);
 
-	bool next_is_victim = noise_is_victim(next->pid, next->tgid, next->flags);
-	if (c->waiting_tid == next->pid || !next->pid)
-		c->waiting_tid = 0;
-	if (next->pid && !c->waiting_tid && thread_is_runnable(ctx, prev) &&
-	    noise_is_victim(prev->pid, prev->tgid, prev->flags))
-		c->waiting_tid = prev->pid;
+	bool next_is_victim = noise_is_victim(next, next->tgid, next->flags);
+	u32 waiting_tid = thread_waiting(c, ctx, next_is_victim);
 	c->tid = next->pid;
-	c->victim_tid = next_is_victim ? next->pid : c->waiting_tid;
+	c->victim_tid = next_is_victim ? next->pid : waiting_tid;
 	c->synced = 1;
-	if (next_is_victim && c->named_tids[c->tid % NOISE_NAMED_TIDS] != c->tid)
-		thread_name_victim(c, next);
-	thread_enter(c, next, next_is_victim);
+	if (next_is_victim || waiting_tid)
+		trigger_tell_name(c, next);
+	thread_enter(c, next, next_is_victim, waiting_tid);
 	return 0;
 }

@@ -43,6 +43,8 @@ class Flag(IntFlag):
     THREADED = 8
     SELF = 16
     NAME = 32
+    TRIGGER = 64
+    WAIT = 128
 
 
 class Source(NamedTuple):
@@ -68,6 +70,10 @@ class SourceKind:
     name: str
     noise_class: str
     identity: str
+    explains: str = ""
+    """Empty: intervals. Else triggers of the events of that source."""
+    links: bool = False
+    """Tells which object an event of ``explains`` works on."""
 
 
 class Layout:
@@ -78,11 +84,15 @@ class Layout:
         self.event = self.dtype("noise_event")
         self.losses = self.dtype("noise_losses")
         self.block = self.dtype("noise_block")
+        self.trigger = self.dtype("noise_trigger")
+        self.victims = self._enum("noise_victims")
         self.block_kinds = self._enum("noise_block_kind")
         self.block_magic = int(description["block_magic"])
         self.loss_reasons = [name.lower() for name in self._enum("noise_loss")][:-1]
         self.kinds = {
-            int(kind["id"]): SourceKind(**{key: kind[key] for key in SourceKind.__slots__})
+            int(kind["id"]): SourceKind(
+                **{key: kind[key] for key in SourceKind.__slots__ if key in kind}
+            )
             for kind in description["sources"]
         }
 
@@ -99,6 +109,8 @@ class Layout:
                 "name": row["name"].decode(),
                 "noise_class": classes[int(row["class"])],
                 "identity": identities[int(row["identity"])],
+                "explains": row["explains"].decode(),
+                "links": bool(row["links"]),
             }
             for row in rows
         ]

@@ -43,9 +43,9 @@ class Namer:
 
     def interruptions(self, events: Events) -> Interruptions:
         """The same intervals with their sources resolved, in the same order."""
-        telling = events["flags"] & Flag.NAME != 0
+        telling = events["flags"] & (Flag.NAME | Flag.TRIGGER | Flag.WAIT) != 0
         if telling.any():
-            for event in events[telling]:
+            for event in events[events["flags"] & Flag.NAME != 0]:
                 self.tasks[int(event["tid"])] = event["comm"].decode(errors="replace")
             kept = np.flatnonzero(~telling)
             events = (

@@ -52,6 +52,13 @@ class SymbolTable:
         at = bisect_right(addresses, address) - 1
         return _name_of(lines[at]) if at >= 0 and addresses[at] else ""
 
+    def address(self, name: str) -> int:
+        """Address of a function by its name, 0 when there is none."""
+        end = self._lines.find(f" {name}\n".encode())
+        if end < 0:
+            return 0
+        return _address_of(self._lines[self._lines.rfind(b"\n", 0, end) + 1 : end])
+
     def subset(self, addresses: set[int]) -> SymbolTable:
         """A table that names just these addresses as this one does."""
         lines = (f"{address:016x} t {self.name(address)}\n" for address in sorted(addresses))

@@ -36,6 +36,18 @@ class Target:
     cpus: tuple[int, ...]
     pid: int = 0
     title: str = ""
+    cgroup_id: int = 0
+    cgroup_level: int = 0
+    follow: bool = False
+
+    @property
+    def victims(self) -> str:
+        """Who loses time, in the words of ``enum noise_victims``."""
+        if self.cgroup_id:
+            return "CGROUP"
+        if self.follow:
+            return "TREE"
+        return "PROCESS" if self.pid else "USERS"
 
 
 @dataclass(slots=True)
@@ -62,6 +74,8 @@ class Tracer:
     keep_batches: bool = True
     """Whether read() is going to be called."""
     ring_records: int = RING_RECORDS
+    stacks: bool = True
+    """Whether to take the stack of whoever sends an interrupt."""
     house: tuple[int, ...] = ()
     """CPUs for the tool's own threads; empty: none left."""
     layout: Layout = field(init=False)
@@ -84,7 +98,13 @@ class Tracer:
         try:
             self._session = _native.Session(
                 cpus=self.target.cpus,
+                others=tuple(c for c in system.online_cpus() if c not in self.target.cpus),
+                victims=self.layout.victims[self.target.victims],
                 victim_tgid=self.target.pid,
+                victim_cgroup=self.target.cgroup_id,
+                victim_cgroup_level=self.target.cgroup_level,
+                csd_callback=self._csd_callback(),
+                stacks=self.stacks,
                 ring_records=self._bounded_ring_records(),
                 spool_fd=self.spool_fd,
                 drain_cpu=self.house[0] if self.house else -1,
@@ -94,7 +114,7 @@ class Tracer:
             self._attach()
         except _native.TracerError as error:
             self._discard()
-            raise explain(-error.args[0], error.args[1], error.args[2]) from None
+            raise explain(error.args[0], error.args[1], error.args[2]) from None
         except BaseException:
             self._discard()
             raise
@@ -118,6 +138,10 @@ class Tracer:
         while records * 64 * len(self.target.cpus) > _RINGS_LIMIT_BYTES and records > 1024:
             records //= 2
         return records
+
+    def _csd_callback(self) -> int:
+        """What ipi_send_cpu names for calls that csd_queue_cpu tells more about, if it does."""
+        return self._read_symbols().address("generic_smp_call_function_single_interrupt")
 
     def _read_symbols(self) -> SymbolTable:
         if self._symbols is None:
@@ -175,7 +199,11 @@ class Tracer:
         rows = np.frombuffer(self._session.losses(), self.layout.losses)
         counters = self._session.counters()
         return Losses(
-            by_cpu=losses_by_cpu(rows, self.layout),
+            by_cpu={
+                cpu: counts
+                for cpu, counts in losses_by_cpu(rows, self.layout).items()
+                if cpu in self.target.cpus or any(counts.values())
+            },
             unread=counters["lost_batch"],
             unwritten=counters["lost_spool"],
             recursion_misses=self._recursion_misses() - self._misses_before,

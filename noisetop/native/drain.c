@@ -155,10 +155,10 @@ static void deliver_window(struct tracer *t, const struct noise_event *events, s
 static void drain_ring(struct tracer *t, struct noise_cpu *state, uint32_t ring, uint64_t start_ns,
 		       uint64_t end_ns)
 {
-	uint32_t records = ring ? NOISE_NESTED_RECORDS : t->config.ring_records;
+	uint32_t records = ring ? NOISE_NESTED_RECORDS : state->ring_records;
 	const struct noise_event *base = t->records + state->first_record;
 	if (ring)
-		base += t->config.ring_records + (ring - 1) * NOISE_NESTED_RECORDS;
+		base += state->ring_records + (ring - 1) * NOISE_NESTED_RECORDS;
 	uint64_t head = __atomic_load_n(&state->rings[ring].head, __ATOMIC_ACQUIRE);
 	uint64_t tail = state->tails[ring];
 	while (tail != head) {

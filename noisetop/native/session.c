@@ -88,26 +88,55 @@ static int session_open(struct session *session, const struct tracer_config *con
 	return err ? -1 : 0;
 }
 
+/* Lists of CPUs: the watched ones first, then those from which triggers may come. */
+static int parse_all_cpus(PyObject *watched, PyObject *others, struct tracer_config *config,
+			  uint32_t **cpus)
+{
+	PyObject *all = PySequence_Concat(watched, others);
+	Py_ssize_t count = PySequence_Size(watched);
+	if (!all || count <= 0) {
+		if (!PyErr_Occurred())
+			PyErr_SetString(PyExc_ValueError, "no CPU to watch");
+		Py_XDECREF(all);
+		return -1;
+	}
+	config->watched_count = count;
+	int err = parse_cpus(all, cpus, &config->cpu_count);
+	Py_DECREF(all);
+	return err;
+}
+
 static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"cpus",      "victim_tgid",       "ring_records", "spool_fd",
-				"drain_cpu", "drain_interval_ns", "batch_limit",  NULL};
+	static char *names[] = {"cpus",          "others",
+				"victims",       "victim_tgid",
+				"victim_cgroup", "victim_cgroup_level",
+				"csd_callback",  "stacks",
+				"ring_records",  "spool_fd",
+				"drain_cpu",     "drain_interval_ns",
+				"batch_limit",   NULL};
 	struct session *session = (struct session *)self;
-	PyObject *sequence;
+	PyObject *watched, *others;
 	uint32_t *cpus = NULL;
 	struct tracer_config config = {.spool_fd = -1, .drain_cpu = -1};
-	unsigned long long interval_ns, limit;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OIIiiKK", names, &sequence,
-					 &config.victim_tgid, &config.ring_records,
-					 &config.spool_fd, &config.drain_cpu, &interval_ns, &limit))
+	unsigned long long cgroup, callback, interval_ns, limit;
+	int stacks;
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOIIKIKpIiiKK", names, &watched, &others,
+					 &config.victims, &config.victim_tgid, &cgroup,
+					 &config.victim_cgroup_level, &callback, &stacks,
+					 &config.ring_records, &config.spool_fd, &config.drain_cpu,
+					 &interval_ns, &limit))
 		return -1;
 	if (session->opened || config.ring_records & (config.ring_records - 1)) {
 		PyErr_SetString(PyExc_ValueError, "ring_records must be a power of two");
 		return -1;
 	}
+	config.victim_cgroup = cgroup;
+	config.csd_callback = callback;
+	config.stacks = stacks;
 	config.drain_interval_ns = interval_ns;
 	config.batch_limit = limit;
-	int err = parse_cpus(sequence, &cpus, &config.cpu_count);
+	int err = parse_all_cpus(watched, others, &config, &cpus);
 	config.cpus = cpus;
 	if (!err)
 		err = session_open(session, &config);
@@ -236,6 +265,45 @@ static PyObject *session_programs(PyObject *self, PyObject *unused)
 	return list;
 }
 
+/* The addresses of one stack, innermost first; empty when it is gone. */
+static PyObject *session_stack(PyObject *self, PyObject *key)
+{
+	struct tracer *t = tracer_of(self);
+	uint64_t addresses[NOISE_STACK_DEPTH] = {0};
+	unsigned long id = PyLong_AsUnsignedLong(key);
+	if (!t || PyErr_Occurred())
+		return NULL;
+	uint32_t stack = id;
+	PyObject *list = PyList_New(0);
+	if (!list ||
+	    bpf_map_lookup_elem(bpf_map__fd(t->skeleton->maps.noise_stacks), &stack, addresses))
+		return list;
+	for (int i = 0; i < NOISE_STACK_DEPTH && addresses[i]; i++) {
+		PyObject *address = PyLong_FromUnsignedLongLong(addresses[i]);
+		int err = address ? PyList_Append(list, address) : -1;
+		Py_XDECREF(address);
+		if (err) {
+			Py_DECREF(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+/* Makes a thread group a victim, where the victims are a tree of processes. */
+static PyObject *session_add_victim(PyObject *self, PyObject *number)
+{
+	struct tracer *t = tracer_of(self);
+	uint32_t tgid = PyLong_AsUnsignedLong(number), present = 1;
+	if (!t || PyErr_Occurred())
+		return NULL;
+	int err = bpf_map_update_elem(bpf_map__fd(t->skeleton->maps.noise_victim_tgids), &tgid,
+				      &present, BPF_ANY);
+	if (err)
+		return raise_error(err, "follow", "");
+	Py_RETURN_NONE;
+}
+
 static void session_destroy(struct session *session)
 {
 	if (!session->opened)
@@ -282,6 +350,8 @@ static PyMethodDef methods[] = {
 	 "losses() -> bytes\n\nstruct noise_losses[], one per CPU."},
 	{"counters", session_counters, METH_NOARGS, "counters() -> dict\n\nOf the drain thread."},
 	{"programs", session_programs, METH_NOARGS, "programs() -> list[dict]"},
+	{"stack", session_stack, METH_O, "stack(id) -> list[int]"},
+	{"add_victim", session_add_victim, METH_O, "add_victim(tgid) -> None"},
 	{"enable_stats", session_enable_stats, METH_NOARGS, "enable_stats() -> int"},
 	{"close", session_close, METH_NOARGS, "close() -> None\n\nDetaches and unloads."},
 	{NULL, NULL, 0, NULL},
@@ -291,8 +361,8 @@ static PyType_Slot slots[] = {
 	{Py_tp_init, session_init},
 	{Py_tp_dealloc, session_dealloc},
 	{Py_tp_methods, methods},
-	{Py_tp_doc, "Session(cpus, victim_tgid, ring_records, spool_fd, drain_cpu, "
-		    "drain_interval_ns, batch_limit)\n\nA loaded BPF object and its drain thread."},
+	{Py_tp_doc,
+	 "Session(**config)\n\nA loaded BPF object and its drain thread; see _native.pyi."},
 	{0, NULL},
 };
 

@@ -18,6 +18,10 @@ _Static_assert(sizeof(struct noise_event) == 64, "one event is one cache line");
 _Static_assert(sizeof(struct noise_cpu) % 64 == 0, "states of two CPUs share no cache line");
 _Static_assert(offsetof(struct noise_cpu, tails) % 64 == 0, "what user space writes is apart");
 
+/* Ring of a CPU that only causes: 256 KiB, 80,000 triggers/s. */
+#define TRIGGER_RECORDS 4096
+#define PCPU_HOT_PREEMPT_COUNT 8 /* behind the pointer to the current task */
+
 static char last_message[256];
 
 static int keep_warning(enum libbpf_print_level level, const char *format, va_list args)
@@ -70,9 +74,73 @@ static int tracepoint_arguments(const struct btf *kernel, const char *type_name)
 	return type && btf_is_func_proto(type) ? btf_vlen(type) - 1 : -1;
 }
 
+/* Records of all rings of the CPU at this place. */
+static uint32_t records_of(const struct tracer *t, size_t place)
+{
+	uint32_t first = place < t->config.watched_count ? t->config.ring_records : TRIGGER_RECORDS;
+	return first + (NOISE_RINGS - 1) * NOISE_NESTED_RECORDS;
+}
+
+static void configure_watched(struct tracer *t)
+{
+	struct noisetop_bpf *skeleton = t->skeleton;
+	uint32_t word = t->cpus[0] / 64;
+	uint64_t bits = 0;
+	for (size_t i = 0; i < t->config.cpu_count; i++)
+		skeleton->rodata->noise_slots[t->cpus[i]] = i + 1;
+	skeleton->rodata->noise_watched_count = t->config.watched_count;
+	for (size_t i = 0; i < t->config.watched_count; i++) {
+		if (t->cpus[i] / 64 != word)
+			return;
+		bits |= 1ull << t->cpus[i] % 64;
+	}
+	skeleton->rodata->noise_watched_word = word;
+	skeleton->rodata->noise_watched_bits = bits;
+}
+
+static void configure_victims(struct tracer *t)
+{
+	struct noisetop_bpf__rodata *rodata = t->skeleton->rodata;
+	rodata->noise_victims = t->config.victims;
+	rodata->noise_victim_tgid = t->config.victim_tgid;
+	rodata->noise_victim_cgroup = t->config.victim_cgroup;
+	rodata->noise_victim_cgroup_level = t->config.victim_cgroup_level;
+	rodata->noise_csd_callback = t->config.csd_callback;
+	rodata->noise_takes_stacks = t->config.stacks;
+}
+
+/* Offset of a per-CPU variable from the beginning of a CPU's area, or -1. */
+static long long per_cpu_offset(const struct btf *kernel, const char *name)
+{
+	int id = btf__find_by_name_kind(kernel, ".data..percpu", BTF_KIND_DATASEC);
+	if (id < 0)
+		return -1;
+	const struct btf_type *section = btf__type_by_id(kernel, id);
+	const struct btf_var_secinfo *variables = btf_var_secinfos(section);
+	for (int i = 0; i < btf_vlen(section); i++) {
+		const struct btf_type *variable = btf__type_by_id(kernel, variables[i].type);
+		if (!strcmp(btf__name_by_offset(kernel, variable->name_off), name))
+			return variables[i].offset;
+	}
+	return -1;
+}
+
+/* On x86 the preempt count stood alone, then first in pcpu_hot (6.2 to 6.14), and alone again. */
+static void configure_preempt_count(struct tracer *t, const struct btf *kernel)
+{
+	long long queue = per_cpu_offset(kernel, "runqueues");
+	long long count = per_cpu_offset(kernel, "__preempt_count");
+	int hot = btf__find_by_name_kind(kernel, "pcpu_hot", BTF_KIND_STRUCT);
+	if (count < 0 && hot > 0 && per_cpu_offset(kernel, "pcpu_hot") >= 0)
+		count = per_cpu_offset(kernel, "pcpu_hot") + PCPU_HOT_PREEMPT_COUNT;
+	if (queue < 0 || count < 0)
+		return;
+	t->skeleton->rodata->noise_preempt_count_known = true;
+	t->skeleton->rodata->noise_preempt_count_offset = count - queue;
+}
+
 static int configure(struct tracer *t, struct tracer_error *error)
 {
-	const struct tracer_config *config = &t->config;
 	struct noisetop_bpf *skeleton = t->skeleton;
 	struct btf *kernel = btf__load_vmlinux_btf();
 	if (!kernel)
@@ -80,17 +148,20 @@ static int configure(struct tracer *t, struct tracer_error *error)
 	leave_out_missing(t, kernel);
 	skeleton->rodata->noise_switch_has_state =
 		tracepoint_arguments(kernel, "btf_trace_sched_switch") >= 4;
+	configure_preempt_count(t, kernel);
 	btf__free(kernel);
-
-	for (size_t i = 0; i < config->cpu_count; i++)
-		skeleton->rodata->noise_slots[t->cpus[i]] = i + 1;
-	skeleton->rodata->noise_victim_tgid = config->victim_tgid;
-	skeleton->rodata->noise_ring_records = config->ring_records;
-	t->stride = config->ring_records + (NOISE_RINGS - 1) * NOISE_NESTED_RECORDS;
-	int err = bpf_map__set_max_entries(skeleton->maps.noise_cpus, config->cpu_count);
+	configure_watched(t);
+	configure_victims(t);
+	if (libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, NULL) != 1) {
+		skeleton->rodata->noise_has_task_storage = false;
+		bpf_map__set_autocreate(skeleton->maps.noise_tasks, false);
+	}
+	uint32_t records = 0;
+	for (size_t i = 0; i < t->config.cpu_count; i++)
+		records += records_of(t, i);
+	int err = bpf_map__set_max_entries(skeleton->maps.noise_cpus, t->config.cpu_count);
 	if (!err)
-		err = bpf_map__set_max_entries(skeleton->maps.noise_records,
-					       config->cpu_count * t->stride);
+		err = bpf_map__set_max_entries(skeleton->maps.noise_records, records);
 	return err ? fail(error, "open", err) : 0;
 }
 
@@ -141,9 +212,13 @@ int tracer__load(struct tracer *t, struct tracer_error *error)
 				      &t->records_bytes);
 	if (err)
 		return fail(error, "map", err);
+	uint32_t first = 0;
 	for (size_t i = 0; i < t->config.cpu_count; i++) {
 		t->states[i].cpu = t->cpus[i];
-		t->states[i].first_record = i * t->stride;
+		t->states[i].first_record = first;
+		t->states[i].ring_records =
+			i < t->config.watched_count ? t->config.ring_records : TRIGGER_RECORDS;
+		first += records_of(t, i);
 	}
 	return 0;
 }

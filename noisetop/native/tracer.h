@@ -14,10 +14,16 @@
 struct noisetop_bpf;
 
 struct tracer_config {
-	const uint32_t *cpus; /* watched, ascending */
-	size_t cpu_count;
-	uint32_t victim_tgid;  /* 0: CPU mode */
-	uint32_t ring_records; /* per CPU, a power of two */
+	const uint32_t *cpus; /* the watched ones first */
+	size_t watched_count;
+	size_t cpu_count; /* with those from which triggers come */
+	uint32_t victims; /* enum noise_victims */
+	uint32_t victim_tgid;
+	uint64_t victim_cgroup;
+	uint32_t victim_cgroup_level;
+	uint64_t csd_callback; /* address of the kernel's function for queued calls, 0: not known */
+	bool stacks;
+	uint32_t ring_records; /* per watched CPU, a power of two; the others have fewer */
 	int spool_fd;          /* -1: no recording */
 	int drain_cpu;         /* -1: leave the drain thread where its creator may run */
 	uint64_t drain_interval_ns;
@@ -39,7 +45,6 @@ struct tracer {
 	struct noise_event *records; /* mapped */
 	size_t states_bytes;
 	size_t records_bytes;
-	uint32_t stride; /* records per watched CPU, all its rings */
 
 	/* Shared with the drain thread, under `lock`. */
 	pthread_mutex_t pass; /* held while the rings are drained */

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Who sends interrupts to watched CPUs. Function calls are told by the queue of their target, with
+ * the object that the target is going to report as well; the others only by the target.
+ */
+#include "trigger.bpf.h"
+
+NOISE_TRIGGER(csd_queue, csd, IPI);
+NOISE_TRIGGER(reschedule_send, reschedule, IPI);
+NOISE_TRIGGER(irq_work_send, irq_work, IPI);
+
+/* Raw: a typed tracepoint must not read a function pointer from its arguments. */
+SEC("raw_tp/csd_queue_cpu")
+int csd_queue(u64 *ctx)
+{
+	u32 cpu = ctx[0];
+	if (!noise_is_watched(cpu))
+		return 0;
+	struct trigger trigger = {
+		.object = ctx[3],
+		.function = ctx[2],
+		.stack = trigger_stack(ctx),
+		.target_cpu = cpu,
+		.source = csd_queue_source,
+		.context = trigger_context(),
+	};
+	return trigger_emit(&trigger);
+}
+
+/*
+ * A callback of NULL asks to reschedule, smp.c's own announces a queue (csd_queue_cpu tells more),
+ * and any other is the function of an irq_work.
+ */
+static __always_inline int ipi_send(void *ctx, u32 cpu, u64 callback)
+{
+	if (!noise_is_watched(cpu) || (callback && callback == noise_csd_callback))
+		return 0;
+	struct trigger trigger = {
+		.object = 0,
+		.function = callback,
+		.stack = trigger_stack(ctx),
+		.target_cpu = cpu,
+		.source = callback ? irq_work_send_source : reschedule_send_source,
+		.context = trigger_context(),
+	};
+	return trigger_emit(&trigger);
+}
+
+SEC("raw_tp/ipi_send_cpu")
+int ipi_send_cpu(u64 *ctx)
+{
+	return ipi_send(ctx, ctx[0], ctx[2]);
+}
+
+SEC("raw_tp/ipi_send_cpumask")
+int ipi_send_cpumask(u64 *ctx)
+{
+	const struct cpumask *mask = (void *)ctx[0];
+	u64 bits = 0;
+	if (!noise_watched_bits || (ctx[2] && ctx[2] == noise_csd_callback))
+		return 0;
+	bpf_core_read(&bits, sizeof(bits), &mask->bits[noise_watched_word]);
+	bits &= noise_watched_bits;
+	for (u32 bit = 0; bits && bit < 64; bit++)
+		if (bits & 1ull << bit)
+			ipi_send(ctx, noise_watched_word * 64 + bit, ctx[2]);
+	return 0;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a program may use that runs where something is caused: on any CPU, watched or not. Costs the
+ * CPU that causes, not the one that is going to be interrupted.
+ */
+#ifndef NOISETOP_TRIGGER_BPF_H
+#define NOISETOP_TRIGGER_BPF_H
+
+#include "noise.bpf.h"
+
+/* include/linux/preempt.h; a softirq being served, not one that is merely held off */
+#define SOFTIRQ_SERVED 0x00000100
+#define HARDIRQ_MASK 0x000f0000
+#define NMI_MASK 0x00f00000
+
+/*
+ * The preempt count of this CPU. It is a per-CPU variable whose symbol many kernels do not export,
+ * but any task leads to the run queue of its CPU, which is one too, at a distance that BTF tells.
+ */
+static __always_inline bool trigger_preempt_count(struct task_struct *task, int *count)
+{
+	if (!noise_preempt_count_known || !bpf_core_field_exists(((struct cfs_rq *)0)->rq))
+		return false;
+	void *queue = BPF_CORE_READ(task, se.cfs_rq, rq);
+	return queue &&
+	       !bpf_probe_read_kernel(count, sizeof(*count), queue + noise_preempt_count_offset);
+}
+
+/* What this CPU is doing: only in its own context is the current task the one that acts. */
+static __always_inline u8 trigger_context(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	int count = 0;
+	if (!trigger_preempt_count(task, &count))
+		return NOISE_CONTEXT_UNKNOWN;
+	if (count & NMI_MASK)
+		return NOISE_CONTEXT_NMI;
+	if (count & HARDIRQ_MASK)
+		return NOISE_CONTEXT_IRQ;
+	return count & SOFTIRQ_SERVED ? NOISE_CONTEXT_SOFTIRQ : NOISE_CONTEXT_TASK;
+}
+
+static __always_inline struct worker *trigger_worker(struct task_struct *task)
+{
+	struct kthread *kthread;
+	if (bpf_core_field_exists(task->worker_private))
+		kthread = BPF_CORE_READ(task, worker_private);
+	else
+		kthread =
+			(void *)BPF_CORE_READ((struct task_struct___pre_5_17 *)task, set_child_tid);
+	return BPF_CORE_READ(kthread, data);
+}
+
+/* Tells the name of a task when this CPU has not told it lately. */
+static __noinline int trigger_tell_name(struct noise_cpu *c, struct task_struct *task)
+{
+	if (!c)
+		return 0;
+	u32 tid = BPF_CORE_READ(task, pid);
+	if (!tid || c->named_tids[tid % NOISE_NAMED_TIDS] == tid)
+		return 0;
+	u32 writer;
+	struct noise_event *event = noise_claim(c, &writer, false);
+	if (event) {
+		c->named_tids[tid % NOISE_NAMED_TIDS] = tid;
+		event->start_ns = bpf_ktime_get_ns();
+		event->gross_ns = 0;
+		event->net_ns = 0;
+		event->id = tid;
+		event->tid = tid;
+		event->victim_tid = 0;
+		event->cpu = c->cpu;
+		event->parent_id = 0;
+		event->source = thread_source;
+		event->parent_source = thread_source;
+		event->level = NOISE_LEVEL_THREAD;
+		event->flags = NOISE_FLAG_NAME;
+		BPF_CORE_READ_INTO(&event->comm, task, comm);
+	}
+	noise_commit(c, event, writer);
+	return 0;
+}
+
+/* What a program knows of a trigger; the rest is read from where it runs. */
+struct trigger {
+	u64 object;
+	u64 function;
+	u32 stack;
+	u16 target_cpu;
+	u8 source;
+	u8 context;
+};
+
+static __always_inline void trigger_fill_work(struct noise_trigger *record,
+					      struct task_struct *task)
+{
+	record->work = 0;
+	record->work_function = 0;
+	if (record->context != NOISE_CONTEXT_TASK || !(BPF_CORE_READ(task, flags) & PF_WQ_WORKER))
+		return;
+	struct worker *worker = trigger_worker(task);
+	record->work = (u64)BPF_CORE_READ(worker, current_work);
+	record->work_function = (u64)BPF_CORE_READ(worker, current_func);
+}
+
+static __noinline int trigger_emit(struct trigger *trigger)
+{
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	if (!c || !trigger)
+		return 0;
+	struct task_struct *task = (void *)bpf_get_current_task();
+	trigger_tell_name(c, task);
+	u32 writer;
+	struct noise_trigger *record = (void *)noise_claim(c, &writer, false);
+	if (record) {
+		record->time_ns = bpf_ktime_get_ns();
+		record->object = trigger->object;
+		record->function = trigger->function;
+		record->stack = trigger->stack;
+		record->tid = BPF_CORE_READ(task, pid);
+		record->cpu = c->cpu;
+		record->target_cpu = trigger->target_cpu;
+		record->source = trigger->source;
+		record->context = trigger->context;
+		record->flags = NOISE_FLAG_TRIGGER;
+		trigger_fill_work(record, task);
+	} else {
+		noise_lose(c, NOISE_LOSS_TRIGGER);
+	}
+	noise_commit(c, (void *)record, writer);
+	return 0;
+}
+
+/* The stack of whoever acts, where that was asked for. */
+static __always_inline u32 trigger_stack(void *ctx)
+{
+	if (!noise_takes_stacks)
+		return NOISE_NO_STACK;
+	int stack = bpf_get_stackid(ctx, &noise_stacks, 0);
+	return stack < 0 ? NOISE_NO_STACK : stack;
+}
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Victims that could run but do not: since when, why, and who woke them. A wait belongs to its task
+ * and follows it to whichever CPU it is moved to.
+ */
+#include "wait.bpf.h"
+
+/* In the waker's context, whatever CPU the task is going to run on: sched_wakeup is not always. */
+SEC("tp_btf/sched_waking")
+int wait_waking(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	if (noise_watched_bits && !(task->cpus_ptr->bits[noise_watched_word] & noise_watched_bits))
+		return 0;
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_task *state = wait_state(c, task, true);
+	if (!c || !state)
+		return 0;
+	struct task_struct *waker = (void *)bpf_get_current_task();
+	bool by_task = trigger_context() == NOISE_CONTEXT_TASK;
+	state->waker_tid = by_task ? BPF_CORE_READ(waker, pid) : 0;
+	state->waker_cpu = c->cpu;
+	if (by_task)
+		trigger_tell_name(c, waker);
+	return 0;
+}
+
+/* A task that is told to wake while it still runs, or waits already, begins no wait. */
+static __always_inline int wait_woken(struct task_struct *task)
+{
+	u32 cpu = wait_cpu_of(task);
+	if (!noise_is_watched(cpu) || task->on_cpu ||
+	    !noise_is_victim(task, task->tgid, task->flags))
+		return 0;
+	struct noise_cpu *target = noise_cpu_of(cpu);
+	struct noise_task *state = wait_state(target, task, true);
+	if (target && state && !state->wait)
+		wait_begin(target, state, task, NOISE_WAIT_WOKEN);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int wait_wakeup(u64 *ctx)
+{
+	return wait_woken((void *)ctx[0]);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int wait_wakeup_new(u64 *ctx)
+{
+	return wait_woken((void *)ctx[0]);
+}
+
+SEC("tp_btf/sched_migrate_task")
+int wait_migrate(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct noise_cpu *to = noise_cpu_of((u32)ctx[1]);
+	struct noise_task *state = wait_state(to, task, false);
+	if (!to || !state || !state->wait)
+		return 0;
+	wait_leave(state);
+	wait_join(to, state, task->pid);
+	return 0;
+}

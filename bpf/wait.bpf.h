@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How many victims wait for a CPU, and what is remembered of each. */
+#ifndef NOISETOP_WAIT_BPF_H
+#define NOISETOP_WAIT_BPF_H
+
+#include "trigger.bpf.h"
+
+/* What is remembered of a task. NULL before 5.11, and counted where there is no memory for it. */
+static __always_inline struct noise_task *wait_state(struct noise_cpu *c, struct task_struct *task,
+						     bool create)
+{
+	if (!noise_has_task_storage || !c)
+		return NULL;
+	struct noise_task *state = bpf_task_storage_get(
+		&noise_tasks, task, 0, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	if (!state && create)
+		noise_lose(c, NOISE_LOSS_STATE);
+	return state;
+}
+
+static __always_inline u32 wait_cpu_of(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		return task->thread_info.cpu;
+	return ((struct task_struct___pre_5_16 *)task)->cpu;
+}
+
+/* Whether its group has used up its quota on this CPU. */
+static __always_inline bool wait_is_throttled(struct task_struct *task, u32 cpu)
+{
+	if (bpf_core_field_exists(task->throttled))
+		return BPF_CORE_READ(task, throttled);
+	struct cfs_rq **queues = BPF_CORE_READ(task, sched_task_group, cfs_rq), *queue = NULL;
+	bpf_probe_read_kernel(&queue, sizeof(queue), queues + cpu);
+	return queue && BPF_CORE_READ(queue, throttle_count);
+}
+
+/* Counts a task among those that wait for a CPU. */
+static __always_inline void wait_join(struct noise_cpu *c, struct noise_task *state, u32 tid)
+{
+	state->wait_cpu = c->cpu;
+	state->epoch = c->wait_epoch;
+	c->waiting_tid = tid;
+	if (state->wait == NOISE_WAIT_THROTTLED + 1)
+		__sync_fetch_and_add(&c->throttled, 1);
+	else
+		__sync_fetch_and_add(&c->waiting, 1);
+}
+
+/* The reverse, unless the count was cleared in between. */
+static __always_inline void wait_leave(struct noise_task *state)
+{
+	struct noise_cpu *c = noise_cpu_of(state->wait_cpu);
+	if (!c)
+		return;
+	if (state->wait == NOISE_WAIT_THROTTLED + 1)
+		__sync_fetch_and_add(&c->throttled, -1);
+	else if (state->epoch == c->wait_epoch)
+		__sync_fetch_and_add(&c->waiting, -1);
+}
+
+static __always_inline void wait_begin(struct noise_cpu *c, struct noise_task *state,
+				       struct task_struct *task, u32 why)
+{
+	state->since_ns = bpf_ktime_get_ns();
+	state->wait = (wait_is_throttled(task, c->cpu) ? NOISE_WAIT_THROTTLED : why) + 1;
+	wait_join(c, state, BPF_CORE_READ(task, pid));
+}
+
+/* The task runs: its wait is over and becomes a record. */
+static __always_inline void wait_end(struct noise_cpu *c, struct noise_task *state, u32 tid)
+{
+	u32 writer, wait = state->wait - 1;
+	wait_leave(state);
+	state->wait = 0;
+	struct noise_event *event = noise_claim(c, &writer, true);
+	if (event) {
+		event->start_ns = state->since_ns;
+		event->gross_ns = bpf_ktime_get_ns() - state->since_ns;
+		event->net_ns = 0;
+		event->id = wait == NOISE_WAIT_WOKEN ? state->waker_tid : 0;
+		event->object = 0;
+		event->tid = tid;
+		event->victim_tid = tid;
+		event->cpu = c->cpu;
+		event->parent_id = state->waker_cpu;
+		event->source = thread_source;
+		event->parent_source = thread_source;
+		event->level = wait;
+		event->flags = NOISE_FLAG_WAIT;
+	}
+	noise_commit(c, event, writer);
+}
+
+/* Nobody waits for this CPU, whatever was counted: it has nothing to run, or a switch was missed. */
+static __always_inline void wait_clear(struct noise_cpu *c)
+{
+	if (c->waiting) {
+		c->wait_epoch++;
+		c->waiting = 0;
+	}
+}
+
+#endif

@@ -1,0 +1,325 @@
+"""Who caused an interruption: joins what was sent, armed and queued with what ran later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from noisetop.event import Events, Flag, Layout
+from noisetop.interner import Interner
+
+Triggers = npt.NDArray[np.void]
+"""Structured array of ``struct noise_trigger``."""
+Indices = npt.NDArray[np.int64]
+
+UNKNOWN = 0
+"""Index of the trigger of an event whose cause is not known, or that needs none."""
+TICK_FUNCTIONS = ("tick_nohz_handler", "tick_sched_timer")
+_CONTEXTS = ("", "a softirq", "an interrupt", "an NMI", "unknown")
+_TASK, _CONTEXT_UNKNOWN = 0, 4
+_REMEMBERED = 1 << 16
+_TIME_BITS = np.uint64(44)  # 4.9 hours
+_WORK_LEVEL = 1
+
+
+class Trigger(NamedTuple):
+    """Who did it. Empty where it is not known."""
+
+    task: str = ""
+    """Name of the task, when it acted in its own context."""
+    tid: int = 0
+    cpu: int = -1
+    """Where it was done, -1: not known."""
+    context: str = ""
+    """What that CPU was serving when it was no task's doing, or ``tick``."""
+    work: str = ""
+    """Where the task is a kworker: the function that it was executing."""
+    origin: str = ""
+    """And who had queued that."""
+    stack: int = -1
+    """Key of the kernel stack in the recording's stacks, -1: none."""
+
+    @property
+    def label(self) -> str:
+        """The cause in one line; empty where it is not known."""
+        if not self.task:
+            where = f" on CPU {self.cpu}" if self.cpu >= 0 else ""
+            return f"{self.context}{where}" if self.context else ""
+        who = f"{self.task} {self.tid}"
+        if self.work:
+            who = f"{self.work} in {who}"
+        return f"{who} ← {self.origin}" if self.origin else who
+
+
+@dataclass(slots=True)
+class _Book:
+    """Triggers of one kind of event, found again by object and time."""
+
+    records: Triggers
+    _objects: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    _keys: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    _base_ns: int = 0
+
+    def add(self, records: Triggers, keys: npt.NDArray[np.uint64]) -> None:
+        """Adds triggers; ``keys`` is what each has in common with its event."""
+        kept = self._latest()
+        joined = np.concatenate([self.records[kept], records])
+        objects = np.concatenate([self._key_objects()[kept], keys])
+        self._objects, place = np.unique(objects, return_inverse=True)
+        self._base_ns = int(joined["time_ns"].max()) - (1 << int(_TIME_BITS)) + 1
+        packed = self._pack(place.astype(np.uint64), joined["time_ns"])
+        order = np.argsort(packed, kind="stable")
+        self.records, self._keys = joined[order], packed[order]
+
+    def _key_objects(self) -> npt.NDArray[np.uint64]:
+        return self._objects[(self._keys >> _TIME_BITS).astype(np.int64)]
+
+    def _latest(self) -> Indices:
+        """The last two of each object, and of these the most recent ones."""
+        place = self._keys >> _TIME_BITS
+        last = np.ones(len(place), bool)
+        if len(place) > 2:
+            last[:-2] = (place[:-1] != place[1:])[:-1] | (place[:-2] != place[2:])
+        kept = np.flatnonzero(last)
+        if len(kept) > _REMEMBERED:
+            order = np.argsort(self.records["time_ns"][kept])
+            kept = np.sort(kept[order[-_REMEMBERED:]])
+        return kept
+
+    def _pack(
+        self, place: npt.NDArray[np.uint64], time_ns: npt.NDArray[np.uint64]
+    ) -> npt.NDArray[np.uint64]:
+        since = np.clip(time_ns.astype(np.int64) - self._base_ns, 0, (1 << int(_TIME_BITS)) - 1)
+        return (place << _TIME_BITS) | since.astype(np.uint64)
+
+    def find(self, keys: npt.NDArray[np.uint64], before_ns: npt.NDArray[np.uint64]) -> Indices:
+        """Index in ``records`` of the last one with this key up to that moment, or -1."""
+        if not len(self.records) or not len(keys):
+            return np.full(len(keys), -1, np.int64)
+        place = np.minimum(np.searchsorted(self._objects, keys), len(self._objects) - 1)
+        at = (
+            np.searchsorted(self._keys, self._pack(place.astype(np.uint64), before_ns), "right") - 1
+        )
+        found = (self._objects[place] == keys) & (at >= 0)
+        found &= self._keys[at] >> _TIME_BITS == place.astype(np.uint64)
+        return np.where(found, at, -1)
+
+
+@dataclass(slots=True)
+class TriggerJoin:
+    """Finds the trigger of each event. State goes from one batch to the next, in bounded memory."""
+
+    layout: Layout
+    function_name: Callable[[int], str]
+    tasks: dict[int, str]
+    """Names by tid; grows while batches are read."""
+    triggers: list[Trigger] = field(default_factory=lambda: [Trigger()])
+    _books: dict[str, _Book] = field(default_factory=dict)
+    _links: _Book = field(init=False)
+    _index: dict[Trigger, int] = field(default_factory=dict)
+    _tick: int = 0
+
+    def __post_init__(self) -> None:
+        self._links = self._empty()
+        self._tick = self._intern(Trigger(context="tick"))
+
+    def _empty(self) -> _Book:
+        return _Book(np.empty(0, self.layout.trigger))
+
+    def _intern(self, trigger: Trigger) -> int:
+        if trigger not in self._index:
+            self._index[trigger] = len(self.triggers)
+            self.triggers.append(trigger)
+        return self._index[trigger]
+
+    def _kinds(self, names: Iterable[str]) -> list[int]:
+        return [number for number, kind in self.layout.kinds.items() if kind.name in names]
+
+    def add(self, records: Triggers) -> None:
+        """Takes the triggers of a batch, before its events are joined."""
+        for number in np.unique(records["source"]).tolist():
+            kind = self.layout.kinds[number]
+            mine = records[records["source"] == number]
+            if kind.links:
+                self._links.add(mine, _link_keys(mine["tid"], mine["function"]))
+                continue
+            book = self._books.setdefault(kind.explains, self._empty())
+            by_cpu = mine["object"] == 0
+            keys = np.where(by_cpu, mine["target_cpu"].astype(np.uint64), mine["object"])
+            book.add(mine, keys)
+
+    def join(self, events: Events) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+        """For each event the index of its trigger in ``triggers`` and when that acted, in ns."""
+        index = np.zeros(len(events), np.uint32)
+        time_ns = np.zeros(len(events), np.uint64)
+        for name in self._books:
+            chosen = np.flatnonzero(np.isin(events["source"], self._kinds([name])))
+            if len(chosen):
+                self._join_book(name, events, chosen, index, time_ns)
+        self._join_wakers(events, index)
+        self._join_raisers(events, index)
+        self._join_ticks(events, index)
+        self._join_frames(
+            events, index, time_ns, ("csd",), ("call_function", "call_function_single")
+        )
+        self._join_frames(events, index, time_ns, ("hrtimer",), ("local_timer",))
+        return index, time_ns
+
+    def _join_book(
+        self,
+        name: str,
+        events: Events,
+        chosen: Indices,
+        index: npt.NDArray[np.uint32],
+        time_ns: npt.NDArray[np.uint64],
+    ) -> None:
+        book = self._books[name]
+        mine = events[chosen]
+        threaded = mine["flags"] & Flag.THREADED != 0
+        keys = np.where(threaded, 0, mine["object"]).astype(np.uint64)
+        keys[keys == 0] = mine["cpu"][keys == 0]
+        before = mine["start_ns"].copy()
+        linked = np.flatnonzero(threaded & (mine["level"] == _WORK_LEVEL))
+        if len(linked):
+            link = self._links.find(
+                _link_keys(mine["tid"][linked], mine["id"][linked]), before[linked]
+            )
+            started = self._links.records[link]
+            keys[linked] = np.where(link >= 0, started["object"], 0)
+            before[linked] = np.where(link >= 0, started["time_ns"], 0)
+        at = book.find(keys, before)
+        found = np.flatnonzero(at >= 0)
+        if len(found):
+            records = book.records[at[found]]
+            index[chosen[found]] = self._numbers(records)
+            time_ns[chosen[found]] = records["time_ns"]
+
+    def _numbers(self, records: Triggers) -> npt.NDArray[np.uint32]:
+        origins = self._origins(records)
+        interner = Interner(lambda row: self._intern(self._trigger(records[row], origins, row)))
+        return interner.numbers(
+            [
+                records["tid"].astype(np.uint64),
+                records["cpu"].astype(np.uint64) << np.uint64(8)
+                | records["context"].astype(np.uint64),
+                records["work_function"],
+                records["stack"].astype(np.uint64),
+                origins["tid"].astype(np.uint64),
+            ]
+        )
+
+    def _origins(self, records: Triggers) -> Triggers:
+        """Who queued the work item that each sender was executing; zeros where there is none."""
+        origins = np.zeros(len(records), self.layout.trigger)
+        book = self._books.get("work")
+        working = np.flatnonzero(records["work"])
+        if book is not None and len(working):
+            at = book.find(records["work"][working], records["time_ns"][working])
+            origins[working[at >= 0]] = book.records[at[at >= 0]]
+        return origins
+
+    def _trigger(self, record: np.void, origins: Triggers, row: int) -> Trigger:
+        stack = int(record["stack"])
+        about: dict[str, Any] = {
+            "cpu": int(record["cpu"]),
+            "stack": stack if stack != 0xFFFFFFFF else -1,
+        }
+        if record["context"] != _TASK:
+            return Trigger(context=_CONTEXTS[int(record["context"])], **about)
+        tid = int(record["tid"])
+        if not tid:
+            return Trigger(context="the idle loop", **about)
+        work = self.function_name(int(record["work_function"])) if record["work_function"] else ""
+        origin = origins[row]
+        queued = bool(origin["tid"]) and origin["context"] == _TASK
+        return Trigger(
+            task=self.tasks.get(tid, "?"),
+            tid=tid,
+            work=work,
+            origin=self._task_label(int(origin["tid"])) if queued else "",
+            **about,
+        )
+
+    def _task_label(self, tid: int) -> str:
+        return f"{self.tasks.get(tid, '?')} {tid}"
+
+    def _join_wakers(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
+        """Threads: who woke them, told with the event."""
+        chosen = np.flatnonzero(
+            np.isin(events["source"], self._kinds(["thread"])) & (events["id"] >> np.uint64(32) > 0)
+        )
+        tids = (events["id"][chosen] >> np.uint64(32)).astype(np.int64)
+        for tid in np.unique(tids).tolist():
+            number = self._intern(Trigger(task=self.tasks.get(tid, "?"), tid=tid))
+            index[chosen[tids == tid]] = number
+
+    def _join_raisers(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
+        """Softirqs: what was running when they were raised, told with the event."""
+        raiser = self.layout.dtype("noise_raiser")
+        chosen = np.flatnonzero(
+            np.isin(events["source"], self._kinds(["softirq"]))
+            & (events["flags"] & Flag.THREADED == 0)
+            & (events["object"] != 0)
+        )
+        if not len(chosen):
+            return
+        words = np.ascontiguousarray(events["object"][chosen])
+        raisers = words.view(raiser)
+        cpus = events["cpu"][chosen]
+        interner = Interner(lambda row: self._intern(self._raised_by(raisers[row], int(cpus[row]))))
+        index[chosen] = interner.numbers([words, cpus.astype(np.uint64)])
+
+    def _raised_by(self, raiser: np.void, cpu: int) -> Trigger:
+        context = int(raiser["context"]) - 1
+        tid = int(raiser["tid"])
+        if context == _TASK:
+            return (
+                Trigger(self.tasks.get(tid, "?"), tid, cpu)
+                if tid
+                else Trigger(context="the idle loop", cpu=cpu)
+            )
+        kind = self.layout.kinds[int(raiser["source"])]
+        number = f" {int(raiser['id'])}" if kind.identity in ("irq", "softirq") else ""
+        return Trigger(context=f"{kind.name}{number}", cpu=cpu)
+
+    def _join_ticks(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
+        """The scheduler's tick is nobody's doing."""
+        hrtimers = np.flatnonzero(np.isin(events["source"], self._kinds(["hrtimer"])))
+        for function in np.unique(events["id"][hrtimers]).tolist():
+            if self.function_name(function) in TICK_FUNCTIONS:
+                index[hrtimers[events["id"][hrtimers] == function]] = self._tick
+
+    def _join_frames(
+        self,
+        events: Events,
+        index: npt.NDArray[np.uint32],
+        time_ns: npt.NDArray[np.uint64],
+        inner: tuple[str, ...],
+        outer: tuple[str, ...],
+    ) -> None:
+        """An interrupt has the trigger of the first thing that it ran."""
+        inside = np.flatnonzero(np.isin(events["source"], self._kinds(inner)))
+        around = np.flatnonzero(np.isin(events["source"], self._kinds(outer)))
+        for cpu in np.unique(events["cpu"][around]).tolist():
+            first = inside[events["cpu"][inside] == cpu]
+            mine = around[events["cpu"][around] == cpu]
+            if not len(first):
+                continue
+            first = first[np.argsort(events["start_ns"][first], kind="stable")]
+            starts = events["start_ns"][first]
+            at = np.minimum(np.searchsorted(starts, events["start_ns"][mine]), len(first) - 1)
+            ends = events["start_ns"][mine] + events["gross_ns"][mine]
+            held = (starts[at] >= events["start_ns"][mine]) & (starts[at] < ends)
+            index[mine[held]] = index[first[at[held]]]
+            time_ns[mine[held]] = time_ns[first[at[held]]]
+
+
+def _link_keys(
+    tids: npt.NDArray[np.uint32], functions: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint64]:
+    """What the beginning of a work item and its event have in common."""
+    return functions ^ (tids.astype(np.uint64) << np.uint64(40))
