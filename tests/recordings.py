@@ -22,7 +22,6 @@ from noisetop.symbols import SymbolTable
 # A busy machine must not fail a test, and a run leaves nothing behind.
 settings.register_profile(
     "noisetop",
-    max_examples=40,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -192,10 +192,10 @@ def test_numbers_as_text(numbers: list[int]) -> None:
     ]
 
 
-def crossing(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def crossing(one: tuple[int, int], other: tuple[int, int]) -> bool:
     """Whether two slices of a track neither nest nor lie apart."""
-    (a, b), (c, d) = sorted((one["begin"], one["end"]) for one in (one, other))
-    return a < c < b < d
+    (begin, end), (later_begin, later_end) = sorted((one, other))
+    return begin < later_begin < end < later_end
 
 
 @given(
@@ -213,7 +213,7 @@ def test_slices_of_a_line_never_cross(spans: list[tuple[int, int]], cut: int) ->
     )  # fmt: skip
     for lane in set(lanes.tolist()) - {9}:
         mine = [
-            {"begin": int(start), "end": int(end)}
+            (int(start), int(end))
             for start, end, found in zip(starts, ends, lanes, strict=True)
             if found == lane
         ]

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from noisetop.compact import MAGIC, read_compact
 from noisetop.errors import NoisetopError
-from noisetop.event import Interruptions
+from noisetop.event import INTERRUPTION, Interruptions
 from noisetop.exporters import noisetop_file
 from noisetop.recording import Recording
 from tests.exporters.test_chrome_trace import ROWS, assert_same
-from tests.recordings import INTERRUPTION, all_rows, everything, interruption, recording, table
+from tests.recordings import all_rows, everything, interruption, recording, table
 
 
 def written(recorded: Recording) -> bytes:
