@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,18 @@ from noisetop.exporters import (
     load_exporter,
     write_recording,
 )
+from noisetop.open_recording import open_recording
 from noisetop.recording import Recording
-from tests.recordings import everything, interruption, recording, table
+from tests.recordings import DATA, everything, interruption, recording, table
 
-RECORDINGS = {
+RECORDINGS: dict[str, Callable[[], Recording]] = {
     "empty": lambda: recording(cpus=()),
     "quiet": lambda: recording(),
     "tiny": lambda: recording(table(interruption(10, 20))),
     "idle only": lambda: recording(table(interruption(10, 20, victim=0, tid=0))),
     "everything": everything,
+    "quiet machine": lambda: open_recording(DATA / "quiet.noisetop"),
+    "noisy machine": lambda: open_recording(DATA / "noisy.noisetop"),
 }
 
 

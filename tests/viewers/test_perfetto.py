@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from noisetop.exporters import write_recording
+from noisetop.open_recording import open_recording
 from noisetop.recording import Recording
-from tests.recordings import all_rows, everything, interruption, recording, table
+from tests.recordings import DATA, all_rows, everything, interruption, recording, table
 from tests.viewers.perfetto import ask_perfetto
 
 pytestmark = pytest.mark.viewer
@@ -31,7 +32,11 @@ def busy() -> Recording:
     return recording(table(*rows), duration_ns=86_400_000_000_000)
 
 
-@pytest.mark.parametrize("make", [busy, everything])
+def noisy() -> Recording:
+    return open_recording(DATA / "noisy.noisetop")
+
+
+@pytest.mark.parametrize("make", [busy, everything, noisy])
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
 def test_slices_are_those_of_the_recording(make: object, suffix: str, tmp_path: Path) -> None:
     assert callable(make)
