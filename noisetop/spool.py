@@ -114,15 +114,6 @@ class _Blocks:
     damage: str = ""
 
 
-def is_spool(path: Path) -> bool:
-    """Whether the file begins as a recording of ours."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
-
-
 def read_spool(path: Path) -> Recording:
     """The recording in a file.
 

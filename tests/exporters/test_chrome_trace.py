@@ -179,6 +179,13 @@ def test_more_rows_than_are_written_at_once_read_back(tmp_path: Path) -> None:
     assert np.array_equal(all_rows(read_back(recorded, tmp_path / "t")), rows)
 
 
+def test_forgetting_texts_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [interruption(i, 1, source=i % 6, tid=i % 50, cpu=2) for i in range(0, 20_000)]
+    expected = written(recording(table(*rows)))
+    monkeypatch.setattr(chrome_trace, "_CACHED_TEXTS", 1)
+    assert written(recording(table(*rows))) == expected
+
+
 @given(st.lists(st.integers(0, (1 << 64) - 1), min_size=1, max_size=20))
 def test_numbers_as_text(numbers: list[int]) -> None:
     width = width_of(max(numbers))
