@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 STEP_BITS = 4
 _STEPS = 1 << STEP_BITS
-_OCTAVES = 40  # up to 2^43 ns, 2.4 hours
+_OCTAVES = 40  # up to 2^44 ns, 4.9 hours
 BUCKETS = _STEPS * (_OCTAVES + 1)
 
 Counts = npt.NDArray[np.int64]

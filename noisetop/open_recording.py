@@ -28,7 +28,7 @@ def open_recording(path: Path) -> Recording:
         with path.open("rb") as file:
             start = file.read(max(len(magic) for magic, _ in _READERS))
     except FileNotFoundError:
-        raise NoisetopError(f"there is no file {path}: noisetop record -o {path}") from None
+        raise NoisetopError(f"there is no file {path}: see noisetop record --help") from None
     except OSError as error:
         raise NoisetopError(f"cannot read {path}: {error.strerror}") from None
     except ValueError:  # a NUL in the name

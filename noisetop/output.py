@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ def check_output(path: Path, *, force: bool) -> None:
         raise UsageError(f"{path} is a folder: give a file name")
     if _is_shared(folder) and path.is_symlink():
         raise UsageError(f"{path} is a symbolic link in a shared folder: choose another name")
-    if path.exists() and not force:
+    if os.path.lexists(path) and not force:
         raise UsageError(f"{path} exists: choose another name or add --force")
     if not os.access(folder, os.W_OK):
         raise UsageError(f"no permission to write to {folder}: choose another folder")
@@ -51,39 +52,52 @@ def give_to_caller(fd: int) -> None:
 
 
 def publish(temporary: Path, path: Path, *, force: bool) -> None:
-    """Moves a finished file to its name; without ``force`` never over another one."""
+    """Moves a finished file to its name; without ``force`` never over another one.
+
+    Raises NoisetopError, and leaves the file where it is.
+    """
     try:
         if force:
             temporary.replace(path)
-            return
-        path.hardlink_to(temporary)
-        temporary.unlink()
+        else:
+            _move_if_absent(temporary, path)
     except FileExistsError:
         raise NoisetopError(
             f"{path} appeared meanwhile: the result is in {temporary}, move it"
         ) from None
-    except PermissionError:  # file systems without hard links
-        _rename_if_absent(temporary, path)
+    except OSError as error:
+        raise NoisetopError(
+            f"cannot write {path}: {error.strerror}: the result is in {temporary}, move it"
+        ) from None
 
 
-def _rename_if_absent(temporary: Path, path: Path) -> None:
-    if path.exists():
-        raise NoisetopError(f"{path} appeared meanwhile: the result is in {temporary}, move it")
-    temporary.rename(path)
+def _move_if_absent(temporary: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        raise
+    except OSError:  # file systems without hard links
+        if os.path.lexists(path):
+            raise FileExistsError from None
+        temporary.rename(path)
+        return
+    temporary.unlink()
 
 
 @contextmanager
 def output_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
     """A file that gets its name only when the block ends without an error."""
     check_output(path, force=force)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    # Nobody can know the name beforehand and take it.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    fd = create(temporary)
     try:
-        with os.fdopen(create(temporary), "wb") as file:
+        with os.fdopen(fd, "wb") as file:
             yield file
-        publish(temporary, path, force=force)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise NoisetopError(f"cannot write {path}: {error.strerror}") from None
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    publish(temporary, path, force=force)

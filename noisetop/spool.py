@@ -12,6 +12,7 @@ import json
 import mmap
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from noisetop.errors import NoisetopError
 from noisetop.event import Events, Interruptions, Layout
 from noisetop.naming import Namer, Names
 from noisetop.recording import Recording
+from noisetop.recording_json import losses_from_dict, own_cost_from_dict
+from noisetop.sanitize import printable
 from noisetop.summary import Losses, OwnCost
 from noisetop.symbols import SymbolTable
 
@@ -30,6 +33,7 @@ MAGIC = b"noisetop recording 1\n"
 SUFFIX = ".noisetop"
 _MAX_HEAD_BYTES = 64 << 20
 _CHUNK_BYTES = 4 << 20
+_MAX_REASON = 80
 
 
 class SpoolWriter:
@@ -110,15 +114,6 @@ class _Blocks:
     damage: str = ""
 
 
-def is_spool(path: Path) -> bool:
-    """Whether the file begins as a recording of ours."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
-
-
 def read_spool(path: Path) -> Recording:
     """The recording in a file.
 
@@ -130,19 +125,31 @@ def read_spool(path: Path) -> Recording:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is empty"
         raise NoisetopError(f"cannot read {path}: {reason}") from None
-    try:
+    with _damage_told(path):
         return _parse(path, content)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise NoisetopError(
-            f"{path} is damaged ({type(error).__name__}: {error}): record it again"
-        ) from None
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    """Turns all that wrong bytes can cause into one line."""
+    try:
+        yield
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        reason = printable(f"{type(error).__name__}: {error}"[:_MAX_REASON])
+        raise NoisetopError(f"{path} is damaged ({reason}): record it again") from None
 
 
 def _parse(path: Path, content: mmap.mmap) -> Recording:
     head, offset = _read_head(path, content)
     layout = Layout(head["layout"])
     blocks = _scan(content, offset, layout)
-    start_ns = blocks.start_ns
     names = Names(
         softirqs=tuple(map(str, head["softirqs"])),
         irq_actions={int(irq): tuple(names) for irq, names in head["irq_actions"].items()},
@@ -150,19 +157,19 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
     )
     namer = Namer(layout, names)
     said = blocks.said
-    losses = said.get("losses") or {"by_cpu": blocks.losses}
-    losses["by_cpu"] = {int(cpu): counts for cpu, counts in losses["by_cpu"].items()}
-    end_ns = said.get("end_ns") or _last_end_ns(content, blocks, layout, start_ns)
+    end_ns = int(said.get("end_ns") or _last_end_ns(content, blocks, layout))
+    if end_ns < blocks.start_ns:
+        raise ValueError("it ends before it starts")
     return Recording(
-        metadata=head["metadata"],
+        metadata=dict(head["metadata"]),
         cpus=tuple(map(int, head["cpus"])),
-        start_ns=start_ns,
-        end_ns=int(end_ns),
+        start_ns=blocks.start_ns,
+        end_ns=end_ns,
         sources=namer.sources,
-        read_chunks=lambda: _chunks(content, blocks, namer),
-        losses=Losses(**losses),
-        own_cost=OwnCost(**said.get("own_cost", {})),
-        missing=tuple(said.get("missing", ())),
+        read_chunks=lambda: _chunks(path, content, blocks, namer),
+        losses=losses_from_dict(said.get("losses") or {"by_cpu": blocks.losses}),
+        own_cost=own_cost_from_dict(said.get("own_cost", {})),
+        missing=tuple(map(str, said.get("missing", head["metadata"].get("missing", ())))),
         tasks=namer.tasks,
         ended=str(said.get("ended", "")),
         damage=blocks.damage or ("" if "end_ns" in said else "it was cut short"),
@@ -232,24 +239,26 @@ def _events(content: mmap.mmap, blocks: _Blocks, layout: Layout) -> Iterator[Eve
         yield np.frombuffer(content, layout.event, count, offset)
 
 
-def _last_end_ns(content: mmap.mmap, blocks: _Blocks, layout: Layout, start_ns: int) -> int:
+def _last_end_ns(content: mmap.mmap, blocks: _Blocks, layout: Layout) -> int:
     """Of a recording that was cut short: when its last interruption ended."""
     ends = [events["start_ns"] + events["gross_ns"] for events in _events(content, blocks, layout)]
-    return max((int(end.max()) for end in ends if len(end)), default=start_ns)
+    return max((int(end.max()) for end in ends if len(end)), default=blocks.start_ns)
 
 
-def _chunks(content: mmap.mmap, blocks: _Blocks, namer: Namer) -> Iterator[Interruptions]:
+def _chunks(
+    path: Path, content: mmap.mmap, blocks: _Blocks, namer: Namer
+) -> Iterator[Interruptions]:
     pending: list[npt.NDArray[np.uint8]] = []
     size = 0
-    for offset, count in blocks.events:
+    for place, (offset, count) in enumerate(blocks.events, 1):
         # As bytes: NumPy copies structured arrays field by field.
         length = count * namer.layout.event.itemsize
         pending.append(np.frombuffer(content, np.uint8, length, offset))
         size += length
-        if size >= _CHUNK_BYTES:
-            yield namer.interruptions(np.concatenate(pending).view(namer.layout.event))
+        if size >= _CHUNK_BYTES or place == len(blocks.events):
+            with _damage_told(path):
+                table = namer.interruptions(np.concatenate(pending).view(namer.layout.event))
+            yield table
             pending, size = [], 0
             # What was read counts as our memory as long as it stays mapped.
             content.madvise(mmap.MADV_DONTNEED)
-    if pending:
-        yield namer.interruptions(np.concatenate(pending).view(namer.layout.event))

@@ -60,15 +60,31 @@ class LaneChooser:
             before = self._last[number]
             joined = slices.after(before) if len(before) else slices
             order = _by_end(joined)
-            ordered = joined.take(order)
             crossing = np.zeros(len(joined), bool)
-            crossing[order[_crossing(ordered)]] = True
-            self._last[number] = joined.take(_newest(order, ordered.track))
-            rest = crossing[len(before) :]
+            crossing[order[_crossing(joined.take(order))]] = True
+            rest = crossing[len(before) :] | _cross_any(slices, before, crossing[: len(before)])
+            kept = order[np.append(np.ones(len(before), bool), ~rest)[order]]
+            self._last[number] = joined.take(_newest(kept, joined.track[kept]))
             if number + 1 < LANES:
                 lane[places[rest]] = number + 1
             slices, places = slices.take(rest), places[rest]
         return lane
+
+
+def _cross_any(
+    slices: _Slices, before: _Slices, suspects: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Those that come late: they begin before a slice that is written already, and end in it."""
+    late = np.zeros(len(slices), bool)
+    for at in np.flatnonzero(suspects):
+        begins, ends = before.start[at], before.end[at]
+        late |= (
+            (slices.track == before.track[at])
+            & (slices.start < begins)
+            & (slices.end > begins)
+            & (slices.end < ends)
+        )
+    return late
 
 
 def _by_end(slices: _Slices) -> Array:
@@ -88,16 +104,24 @@ def _crossing(slices: _Slices) -> Array:
     suspects = np.flatnonzero(same & (slices.end[:-1] > slices.start[1:])) + 1
     if not len(suspects):
         return suspects
+    start, end = _small(slices.start, slices.end)
     # One rising sequence of ends over all tracks.
-    base = min(int(slices.start.min()), int(slices.end.min()))
-    span = int(slices.end.max()) - base + 1
-    shift = np.append(0, np.cumsum(~same)) * span - base
-    ends = slices.end + shift
-    first = np.searchsorted(ends, (slices.start + shift)[suspects], side="right")
+    shift = np.append(0, np.cumsum(~same)) * (int(end.max()) + 1)
+    first = np.searchsorted(end + shift, (start + shift)[suspects], side="right")
     first = np.maximum(first, suspects - _WINDOW)
     pairs = np.stack([first, suspects], axis=1).ravel()
     earliest = np.minimum.reduceat(slices.start, pairs)[::2]
     return suspects[earliest <= slices.start[suspects]]
+
+
+def _small(start: Array, end: Array) -> tuple[Array, Array]:
+    """The same moments counted from the first one, or just ranked where they lie too far apart to
+    be multiplied."""
+    base = min(int(start.min()), int(end.min()))
+    if (int(end.max()) - base + 1) * len(start) < 1 << 62:
+        return start - base, end - base
+    ranks = np.unique(np.concatenate([start, end]), return_inverse=True)[1].reshape(2, -1)
+    return ranks[0], ranks[1]
 
 
 def _newest(order: Array, track: Array) -> Array:

@@ -28,7 +28,7 @@ HELP = "Chrome Trace Event JSON, for Perfetto (ui.perfetto.dev)"
 
 CLASSES = ("nmi", "irq", "ipi", "timer", "softirq", "thread", "fault", "hardware")
 _ROWS = 1 << 13  # so that the rows in work stay in a CPU's cache
-_CACHED_TEXTS = 1 << 20
+_CACHED_TEXTS = 1 << 16
 _NAME_STEPS = 2
 
 Ids = npt.NDArray[np.int64]

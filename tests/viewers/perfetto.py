@@ -67,14 +67,14 @@ def _web_files() -> dict[str, bytes | Path]:
 
 
 def ask_perfetto(trace: Path, *columns_and_tables: str) -> list[list[list[str]]]:
-    """Rows of each ``SELECT …``, which names its columns ``a, b, c FROM …``.
+    """Rows of each ``SELECT …``, which names its columns ``a | b FROM …``.
 
     Texts in rows must not hold ``|`` or newlines.
     """
     queries = []
     for query in columns_and_tables:
         columns, rest = query.split(" FROM ", 1)
-        row = " || '|' || ".join(f"ifnull({column}, '')" for column in columns.split(", "))
+        row = " || '|' || ".join(f"ifnull({column}, '')" for column in columns.split(" | "))
         queries.append(
             f"SELECT '<' || '<<' || ifnull(group_concat(line, char(10)), '') || '>>' || '>' "
             f"FROM (SELECT {row} AS line FROM {rest})"

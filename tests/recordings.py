@@ -1,0 +1,222 @@
+"""Short ways to write down tables of interruptions, recordings of them, and recording files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from noisetop import _native
+from noisetop.event import INTERRUPTION, Events, Flag, Interruptions, Layout, Source
+from noisetop.naming import Names
+from noisetop.recording import Recording
+from noisetop.spool import SpoolWriter
+from noisetop.summary import Losses, OwnCost
+from noisetop.symbols import SymbolTable
+
+# A busy machine must not fail a test, and a run leaves nothing behind.
+settings.register_profile(
+    "noisetop",
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.load_profile("noisetop")
+
+START_NS = 5_000_000_000
+SOURCES = (
+    Source(("timer", "local_timer")),
+    Source(("softirq", "RCU")),
+    Source(("irq", "36 virtio1-req.0")),
+    Source(("ipi", "call_function_single", "flush_tlb_func")),
+    Source(("thread", "kworker/2:1", "vmstat_update")),
+    Source(("nmi", "perf_event_nmi_handler")),
+)
+DATA = Path(__file__).parent / "data"
+"""Recordings of a real kernel: 2 s without load, and 0.3 s under stress-ng --timer --sock
+--membarrier. Task names that say nothing about noise became ``app``."""
+HOSTILE = '</title><script>alert(1)</script>\x1b[2J;a"b\\ \n '
+LEVELS = {"thread": 0, "softirq": 2, "irq": 4, "ipi": 4, "timer": 4, "nmi": 7}
+
+
+def interruption(
+    start_ns: int,
+    gross_ns: int,
+    *,
+    source: int = 0,
+    net_ns: int | None = None,
+    cpu: int = 2,
+    victim: int = 100,
+    tid: int = 100,
+    outermost: bool = True,
+    flags: int = 0,
+) -> tuple[int, ...]:
+    """A row; ``start_ns`` counts from START_NS."""
+    return (
+        START_NS + start_ns,
+        gross_ns,
+        gross_ns if net_ns is None else net_ns,
+        source,
+        victim,
+        tid,
+        cpu,
+        LEVELS[SOURCES[source % len(SOURCES)].noise_class],
+        flags | (Flag.OUTERMOST if outermost else 0),
+    )
+
+
+def table(*rows: tuple[int, ...]) -> Interruptions:
+    """Rows as an array."""
+    return np.array(list(rows), INTERRUPTION)
+
+
+def recording(
+    *chunks: Interruptions,
+    cpus: tuple[int, ...] = (2, 3),
+    duration_ns: int = 1_000_000_000,
+    sources: Sequence[Source] = SOURCES,
+    metadata: dict[str, Any] | None = None,
+    losses: Losses | None = None,
+    own_cost: OwnCost | None = None,
+    missing: tuple[str, ...] = (),
+    tasks: dict[int, str] | None = None,
+    ended: str = "",
+    damage: str = "",
+) -> Recording:
+    """A recording of these tables."""
+    return Recording(
+        metadata=metadata or {"host": "box", "kernel": "6.1.0"},
+        cpus=cpus,
+        start_ns=START_NS,
+        end_ns=START_NS + duration_ns,
+        sources=list(sources),
+        read_chunks=lambda: iter(chunks),
+        losses=losses or Losses(),
+        own_cost=own_cost or OwnCost(),
+        missing=missing,
+        tasks={100: "victim"} if tasks is None else tasks,
+        ended=ended,
+        damage=damage,
+    )
+
+
+def everything() -> Recording:
+    """A recording in which nothing is left at its default, and names are hostile."""
+    hostile = Source(("thread", HOSTILE, HOSTILE))
+    return recording(
+        table(
+            interruption(120, 200, source=1, net_ns=150, outermost=False),
+            interruption(100, 1_000, source=0, net_ns=800),
+            interruption(5_000, 70, source=6, tid=7, flags=Flag.THREADED),
+        ),
+        table(
+            interruption(9_000, 12_345, source=3, cpu=3, victim=0, tid=0),
+            interruption(40_000_000, 500_000_000, source=2, cpu=3, victim=4_000_000, tid=4_000_000),
+        ),
+        sources=[*SOURCES, hostile],
+        metadata={"host": HOSTILE, "kernel": "6.1.0", "command": "noisetop record", "pid": 0},
+        losses=Losses({2: {"ring_full": 3}, 3: {"ring_full": 0}}, unwritten=2, recursion_misses=1),
+        own_cost=OwnCost(5_000_000, 12, 150.5, 10, "0-1"),
+        missing=("csd_function_entry",),
+        tasks={100: "victim", 4_000_000: HOSTILE},
+        ended="the process ended",
+        damage="it was cut short",
+    )
+
+
+def all_rows(recorded: Recording) -> Interruptions:
+    """All tables of a recording as one."""
+    return np.concatenate([np.empty(0, INTERRUPTION), *recorded.chunks()])
+
+
+@st.composite
+def nested_tables(draw: st.DrawFn, max_size: int = 30) -> Interruptions:
+    """Interruptions as a CPU produces them: nested by level, in the order of their end."""
+    rows: list[tuple[int, ...]] = []
+    for cpu in (2, 3):
+        now = 0
+        for _ in range(draw(st.integers(0, max_size // 2))):
+            now += draw(st.integers(0, 3_000))
+            victim = draw(st.sampled_from([0, 100, 101]))
+            now = _frame(draw, rows, now, cpu, victim, depth=0)
+    return table(*rows)
+
+
+def _frame(
+    draw: st.DrawFn, rows: list[tuple[int, ...]], start: int, cpu: int, victim: int, depth: int
+) -> int:
+    now, nested = start + draw(st.integers(1, 500)), 0
+    for _ in range(draw(st.integers(0, 2)) if depth < 2 else 0):
+        began = now + draw(st.integers(0, 300))
+        now = _frame(draw, rows, began, cpu, victim, depth + 1)
+        nested += now - began
+    now += draw(st.integers(0, 50_000))
+    source = draw(st.integers(0, len(SOURCES) - 1))
+    rows.append(
+        interruption(
+            start, now - start, source=source, net_ns=now - start - nested, cpu=cpu,
+            victim=victim, tid=victim, outermost=depth == 0,
+        )
+    )  # fmt: skip
+    return now
+
+
+def layout() -> Layout:
+    """The layout of the records as this build has it; needs no privileges."""
+    return Layout.from_native(_native.layout())
+
+
+def events(*rows: dict[str, Any]) -> Events:
+    """Kernel records from what is not zero in each; ``source`` and ``parent_source`` by name."""
+    shared = layout()
+    ids = {kind.name: number for number, kind in shared.kinds.items()}
+    made = np.zeros(len(rows), shared.event)
+    for event, row in zip(made, rows, strict=True):
+        row = {"parent_source": row["source"], **row}
+        for name, value in row.items():
+            event[name] = ids[value] if name.endswith("source") else value
+    return made
+
+
+def names(symbols: dict[int, str] | None = None) -> Names:
+    """Where test events get their names from."""
+    lines = "".join(f"{address:016x} t {name}\n" for address, name in (symbols or {}).items())
+    known = SymbolTable(lines.encode())
+    return Names(("HI", "TIMER"), {36: ("virtio1-req.0",)}, lambda: known)
+
+
+def write_spool(
+    path: Path,
+    blocks: Iterable[Events] = (),
+    *,
+    symbols: dict[int, str] | None = None,
+    end_ns: int | None = START_NS + 1_000_000,
+) -> bytes:
+    """Writes a native recording, without its last block when ``end_ns`` is None; its bytes."""
+    shared = layout()
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    try:
+        writer = SpoolWriter(fd, shared)
+        writer.write_head({"host": "box"}, names(symbols), (2, 3))
+        _write_block(fd, shared, "START", START_NS.to_bytes(8, "little"))
+        for block in blocks:
+            _write_block(fd, shared, "EVENTS", block.tobytes())
+        if end_ns is not None:
+            losses = Losses({2: {"ring_full": 4}}, unwritten=1)
+            writer.write_end(end_ns, losses, OwnCost(cpu_ns=9), ("csd",), "asked")
+    finally:
+        os.close(fd)
+    return path.read_bytes()
+
+
+def _write_block(fd: int, shared: Layout, kind: str, content: bytes) -> None:
+    """What the drain thread writes."""
+    head = np.zeros(1, shared.block)
+    head["magic"], head["kind"] = shared.block_magic, shared.block_kinds[kind]
+    head["bytes"] = len(content)
+    os.write(fd, head.tobytes() + content)
