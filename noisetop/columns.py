@@ -239,9 +239,9 @@ SOURCE_FIGURES: tuple[Column[SourceRow], ...] = (
         "net time: without what interrupted it in turn",
     ),
     Column(
-        "share_percent", "Share", "%", 6,
+        "share_percent", "Share", "%", 7,
         _noise_only(lambda row: _percent(row.source.net_ns, row.noise_ns)),
-        lambda v: f"{_number(v):.1f}%",
+        lambda v: f"{_number(v):.2f}%",
         "its part of the noise on the CPUs in view",
     ),
     Column(

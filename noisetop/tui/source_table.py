@@ -19,7 +19,7 @@ from noisetop.columns import (
 from noisetop.summary import CpuSummary, Summary
 from noisetop.tui.line_table import LineTable
 
-_NARROW = 33
+_NARROW = 32
 """Beside it the figures up to the largest one fit into 80 columns."""
 _STEP = " › "
 
