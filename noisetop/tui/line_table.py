@@ -95,6 +95,11 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         return self.pinned.width
 
     @property
+    def _width(self) -> int:
+        """Cells beside the scroll bar."""
+        return self.scrollable_content_region.width
+
+    @property
     def _fixed_lines(self) -> int:
         return 2 if self.total is not None else 1
 
@@ -104,7 +109,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         self.first_column = min(self.first_column, max(len(columns) - 1, 0))
         self.total = total
         self._take(rows)
-        size = Size(self.size.width, 1 + len(self.rows))
+        size = Size(1, 1 + len(self.rows))
         if size.height != self.virtual_size.height:
             self.virtual_size = size
             self.refresh(layout=True)
@@ -130,7 +135,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
     @property
     def shown_columns(self) -> tuple[Column[Row], ...]:
         """Those that fit beside the first one; part of a figure could be taken for a figure."""
-        room = self.size.width - self.pinned_width
+        room = self._width - self.pinned_width
         for end in range(self.first_column, len(self.columns)):
             room -= len(GAP) + self.columns[end].width
             if room < 0:
@@ -147,7 +152,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
             line = self._line(y)
             if self._lines.get(y) != line:
                 self._lines[y] = line
-                self.refresh(Region(0, y, self.size.width, 1))
+                self.refresh(Region(0, y, self._width, 1))
 
     def render_line(self, y: int) -> Strip:
         """Part of Textual's line API."""
@@ -160,7 +165,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
             for text, style in line.parts
         ]
         width = sum(cell_len(text) for text, _ in line.parts)
-        return Strip(segments, width).crop_extend(0, self.size.width, base)
+        return Strip(segments, width).crop_extend(0, self._width, base)
 
     def _style(self, name: str) -> Style:
         if name not in self._styles_by_name:
@@ -201,7 +206,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         if self.first_column:
             text = text[: self.pinned_width] + LESS + text[self.pinned_width + 1 :]
         if self.first_column + len(columns) < len(self.columns):
-            text = text.ljust(self.size.width - 1)[: self.size.width - 1] + MORE
+            text = text.ljust(self._width - 1)[: self._width - 1] + MORE
         return Line("line-table--head", ((text, ""),))
 
     def _title(self, column: Column[Row], width: int) -> str:

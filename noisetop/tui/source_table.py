@@ -19,7 +19,7 @@ from noisetop.columns import (
 from noisetop.summary import CpuSummary, Summary
 from noisetop.tui.line_table import LineTable
 
-_NARROW = 32
+_NARROW = 31
 """Beside it the figures up to the largest one fit into 80 columns."""
 _STEP = " › "
 
@@ -57,7 +57,7 @@ class SourceTable(LineTable[SourceRow]):
     def pinned_width(self) -> int:
         """As wide as the longest path met so far, but never so that figures need the room."""
         figures = sum(1 + column.width for column in self.columns)
-        return max(_NARROW, min(self.longest_label, self.size.width - figures))
+        return max(_NARROW, min(self.longest_label, self._width - figures))
 
     def show_summary(self, summary: Summary, everywhere: CpuSummary, view: View) -> None:
         """Takes a new sample; ``everywhere`` is its ``all_cpus()``."""
