@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Generic, TypeVar
 
 from noisetop.event import Source
@@ -199,6 +200,7 @@ CPU_IDLE: Column[CpuRow] = Column(
 )  # fmt: skip
 
 
+@cache
 def class_columns(noise_class: str) -> tuple[Column[CpuRow], Column[CpuRow]]:
     """Count and net time of one class on a CPU."""
 

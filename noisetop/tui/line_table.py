@@ -32,6 +32,15 @@ class Line:
     parts: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout(Generic[Row]):
+    """What fits: the width beside the scroll bar, of the first column, and the columns shown."""
+
+    width: int
+    pinned: int
+    columns: tuple[Column[Row], ...]
+
+
 class LineTable(ScrollView, Generic[Row], can_focus=True):
     """Rows of figures below a head line; the first column stays when the others are scrolled.
 
@@ -83,21 +92,30 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         """How many columns are scrolled out to the left."""
         self._cursor_at = 0
         self._lines: dict[int, Line] = {}
+        self._layout_used: _Layout[Row] | None = None
         self._styles_by_name: dict[str, Style] = {}
 
     def key_of(self, row: Row) -> Hashable:
         """What a row is recognised by in the next sample."""
         raise NotImplementedError
 
-    @property
-    def pinned_width(self) -> int:
-        """Cells of the first column."""
+    def pinned_width(self, width: int) -> int:
+        """Cells of the first column in a table of this width."""
         return self.pinned.width
 
     @property
-    def _width(self) -> int:
-        """Cells beside the scroll bar."""
-        return self.scrollable_content_region.width
+    def _layout(self) -> _Layout[Row]:
+        return self._layout_used or self._lay_out()
+
+    def _lay_out(self) -> _Layout[Row]:
+        """Forgets what the lines showed when they would now be laid out in another way."""
+        width = self.scrollable_content_region.width
+        pinned = self.pinned_width(width)
+        layout = _Layout(width, pinned, self._columns_in(width - pinned))
+        if layout != self._layout_used:
+            self._layout_used = layout
+            self._lines.clear()
+        return layout
 
     @property
     def _fixed_lines(self) -> int:
@@ -132,10 +150,8 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
                     return
         self._cursor_at = max(min(self._cursor_at, len(self.rows) - 1), 0)
 
-    @property
-    def shown_columns(self) -> tuple[Column[Row], ...]:
-        """Those that fit beside the first one; part of a figure could be taken for a figure."""
-        room = self._width - self.pinned_width
+    def _columns_in(self, room: int) -> tuple[Column[Row], ...]:
+        """Those that fit as a whole: part of a figure could be taken for a figure."""
         for end in range(self.first_column, len(self.columns)):
             room -= len(GAP) + self.columns[end].width
             if room < 0:
@@ -144,6 +160,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
 
     def _repaint(self, *, everything: bool = False) -> None:
         """Marks the visible lines that differ from what is on the screen."""
+        layout = self._lay_out()
         if everything:
             self._lines.clear()
             self.refresh()
@@ -152,10 +169,12 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
             line = self._line(y)
             if self._lines.get(y) != line:
                 self._lines[y] = line
-                self.refresh(Region(0, y, self._width, 1))
+                self.refresh(Region(0, y, layout.width, 1))
 
     def render_line(self, y: int) -> Strip:
         """Part of Textual's line API."""
+        if self.scrollable_content_region.width != self._layout.width:
+            self._lay_out()  # a scroll bar has come or gone
         line = self._lines.get(y)
         if line is None:
             line = self._lines[y] = self._line(y)
@@ -165,7 +184,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
             for text, style in line.parts
         ]
         width = sum(cell_len(text) for text, _ in line.parts)
-        return Strip(segments, width).crop_extend(0, self._width, base)
+        return Strip(segments, width).crop_extend(0, self._layout.width, base)
 
     def _style(self, name: str) -> Style:
         if name not in self._styles_by_name:
@@ -192,21 +211,21 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         style = "line-table--total" if row is self.total else ""
         if at == self._cursor_at and self.has_focus:
             style = "line-table--cursor"
-        figures = "".join(GAP + column.cell(row) for column in self.shown_columns)
+        figures = "".join(GAP + column.cell(row) for column in self._layout.columns)
         return Line(style, (*self.pinned_parts(row), (figures, "")))
 
     def pinned_parts(self, row: Row) -> tuple[tuple[str, str], ...]:
-        """The first column as text and style; it must fill ``pinned_width`` exactly."""
-        return ((set_cell_size(self.pinned.text(row), self.pinned_width), ""),)
+        """The first column as text and style; it must fill its width exactly."""
+        return ((set_cell_size(self.pinned.text(row), self._layout.pinned), ""),)
 
     def _head_line(self) -> Line:
-        columns = self.shown_columns
-        text = self._title(self.pinned, self.pinned_width)
+        width, pinned, columns = self._layout.width, self._layout.pinned, self._layout.columns
+        text = self._title(self.pinned, pinned)
         text += "".join(GAP + self._title(column, column.width) for column in columns)
         if self.first_column:
-            text = text[: self.pinned_width] + LESS + text[self.pinned_width + 1 :]
+            text = text[:pinned] + LESS + text[pinned + len(GAP) :]
         if self.first_column + len(columns) < len(self.columns):
-            text = text.ljust(self._width - 1)[: self._width - 1] + MORE
+            text = text.ljust(width - 1)[: width - 1] + MORE
         return Line("line-table--head", ((text, ""),))
 
     def _title(self, column: Column[Row], width: int) -> str:
@@ -268,7 +287,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
 
     def action_slide(self, by: int) -> None:
         """Scrolls the columns to the side."""
-        if by > 0 and self.first_column + len(self.shown_columns) >= len(self.columns):
+        if by > 0 and self.first_column + len(self._layout.columns) >= len(self.columns):
             return
         self.first_column = max(0, self.first_column + by)
         self._repaint(everything=True)
@@ -294,9 +313,9 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
 
     def _sort_by_title_at(self, x: int) -> None:
         wanted = self.pinned
-        if x >= self.pinned_width:
-            left = self.pinned_width
-            for column in self.shown_columns:
+        if x >= self._layout.pinned:
+            left = self._layout.pinned
+            for column in self._layout.columns:
                 left += len(GAP) + column.width
                 wanted = column
                 if x < left:

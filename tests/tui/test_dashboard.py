@@ -468,3 +468,18 @@ async def test_an_exception_in_the_app_is_kept_for_one_line(
     assert isinstance(app.failure, ZeroDivisionError)
     assert "Traceback" not in capsys.readouterr().err
     assert feed.wakes == 1
+
+
+async def test_a_scroll_bar_covers_nothing() -> None:
+    paths = [("timer", "local_timer", f"function_{number}") for number in range(40)]
+    first, second = growing(range(40), paths, 2)
+    feed = FakeFeed(first)
+    async with dashboard(feed, (80, 24)) as (app, pilot):
+        for seconds in (1, 2):
+            await shown(app, pilot, seconds)
+            lines = screen(app).splitlines()
+            for table in (app.cpus, app.sources):
+                top = table.region.y
+                assert lines[top][78:] == "› "
+                assert {line[78] for line in lines[top + 1 : top + table.size.height]} == {" "}
+            feed.push(second)
