@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Generic, TypeVar
 
 from noisetop.event import Source
@@ -103,6 +103,7 @@ class Column(Generic[Row]):
         return [row for _, row in known] + nothing
 
 
+@lru_cache(maxsize=16384)
 def label_of(source: Source) -> str:
     """The path of a source in one line, harmless on a terminal."""
     return printable(source.label)
