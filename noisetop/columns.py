@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Generic, TypeVar
 
 from noisetop.event import Source
@@ -102,6 +103,7 @@ class Column(Generic[Row]):
         return [row for _, row in known] + nothing
 
 
+@lru_cache(maxsize=16384)
 def label_of(source: Source) -> str:
     """The path of a source in one line, harmless on a terminal."""
     return printable(source.label)
@@ -199,6 +201,7 @@ CPU_IDLE: Column[CpuRow] = Column(
 )  # fmt: skip
 
 
+@cache
 def class_columns(noise_class: str) -> tuple[Column[CpuRow], Column[CpuRow]]:
     """Count and net time of one class on a CPU."""
 
@@ -239,9 +242,9 @@ SOURCE_FIGURES: tuple[Column[SourceRow], ...] = (
         "net time: without what interrupted it in turn",
     ),
     Column(
-        "share_percent", "Share", "%", 6,
+        "share_percent", "Share", "%", 7,
         _noise_only(lambda row: _percent(row.source.net_ns, row.noise_ns)),
-        lambda v: f"{_number(v):.1f}%",
+        lambda v: f"{_number(v):.2f}%",
         "its part of the noise on the CPUs in view",
     ),
     Column(

@@ -94,7 +94,7 @@ def test_figures_of_a_source() -> None:
     shown = {column.name: column.text(row) for column in SOURCE_COLUMNS}
     assert shown["path"] == "timer › local_timer"
     assert shown["net_ns"] == "9.00 µs"
-    assert shown["share_percent"] == "75.0%"
+    assert shown["share_percent"] == "75.00%"
     assert shown["count"] == "3"
     assert shown["count_per_s"] == "6"
     assert shown["mean_ns"] == "3.00 µs"

@@ -113,4 +113,4 @@ def test_text_and_json_tell_the_same() -> None:
     tick = json.loads(json_line(one))["cpus"]["1"]["sources"][0]
     assert (tick["count"], tick["net_ns"], tick["max_ns"]) == (250, 500_000, 2_000)
     row = text_block("", one, NOW).splitlines()[7].split()
-    assert row[:6] == ["1", "500", "µs", "99.8%", "250", "250"]
+    assert row[:6] == ["1", "500", "µs", "99.80%", "250", "250"]

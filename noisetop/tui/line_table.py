@@ -20,7 +20,8 @@ from noisetop.columns import Column, Row
 
 GAP = " "
 MORE = "›"
-"""At the end of the head line: columns follow to the right."""
+LESS = "‹"  # noqa: RUF001
+"""In the head line: columns follow on that side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,15 @@ class Line:
 
     style: str
     parts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout(Generic[Row]):
+    """What fits: the width beside the scroll bar, of the first column, and the columns shown."""
+
+    width: int
+    pinned: int
+    columns: tuple[Column[Row], ...]
 
 
 class LineTable(ScrollView, Generic[Row], can_focus=True):
@@ -50,8 +60,8 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         Binding("pagedown", "page(1)", "page down", show=False),
         Binding("home,g", "move(-1000000)", "first", show=False),
         Binding("end,G", "move(1000000)", "last", show=False),
-        Binding("left", "slide(-8)", "columns to the left", show=False),
-        Binding("right", "slide(8)", "columns to the right", show=False),
+        Binding("left", "slide(-1)", "columns to the left", show=False),
+        Binding("right", "slide(1)", "columns to the right", show=False),
         Binding("enter", "choose", "choose", show=False),
     ]
 
@@ -77,18 +87,35 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         """As shown, the total first."""
         self.total: Row | None = None
         self.cursor: Hashable = None
+        """The row that it stays on; None: on the first one, whichever that is."""
+        self.first_column = 0
+        """How many columns are scrolled out to the left."""
         self._cursor_at = 0
         self._lines: dict[int, Line] = {}
+        self._layout_used: _Layout[Row] | None = None
         self._styles_by_name: dict[str, Style] = {}
 
     def key_of(self, row: Row) -> Hashable:
         """What a row is recognised by in the next sample."""
         raise NotImplementedError
 
-    @property
-    def pinned_width(self) -> int:
-        """Cells of the first column."""
+    def pinned_width(self, width: int) -> int:
+        """Cells of the first column in a table of this width."""
         return self.pinned.width
+
+    @property
+    def _layout(self) -> _Layout[Row]:
+        return self._layout_used or self._lay_out()
+
+    def _lay_out(self) -> _Layout[Row]:
+        """Forgets what the lines showed when they would now be laid out in another way."""
+        width = self.scrollable_content_region.width
+        pinned = self.pinned_width(width)
+        layout = _Layout(width, pinned, self._columns_in(width - pinned))
+        if layout != self._layout_used:
+            self._layout_used = layout
+            self._lines.clear()
+        return layout
 
     @property
     def _fixed_lines(self) -> int:
@@ -97,13 +124,13 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
     def show(self, rows: Iterable[Row], total: Row | None, columns: Sequence[Column[Row]]) -> None:
         """Takes the rows of a new sample, ``total`` to stand above all others."""
         self.columns = tuple(columns)
+        self.first_column = min(self.first_column, max(len(columns) - 1, 0))
         self.total = total
         self._take(rows)
-        size = Size(self._full_width(), 1 + len(self.rows))
-        if size != self.virtual_size:
-            grown = size.height != self.virtual_size.height
+        size = Size(1, 1 + len(self.rows))
+        if size.height != self.virtual_size.height:
             self.virtual_size = size
-            self.refresh(layout=grown)
+            self.refresh(layout=True)
         self._repaint()
 
     def _column_to_sort_by(self) -> Column[Row]:
@@ -116,19 +143,24 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         """Sorts the rows and finds the one that the cursor was on."""
         ordered = self._column_to_sort_by().order(rows, reverse=self.sort_reversed)
         self.rows = ordered if self.total is None else [self.total, *ordered]
-        for at, row in enumerate(self.rows):
-            if self.key_of(row) == self.cursor:
-                self._cursor_at = at
-                return
-        if self.rows:
-            self._cursor_at = min(self._cursor_at, len(self.rows) - 1)
-            self.cursor = self.key_of(self.rows[self._cursor_at])
+        if self.cursor is not None:
+            for at, row in enumerate(self.rows):
+                if self.key_of(row) == self.cursor:
+                    self._cursor_at = at
+                    return
+        self._cursor_at = max(min(self._cursor_at, len(self.rows) - 1), 0)
 
-    def _full_width(self) -> int:
-        return self.pinned_width + sum(len(GAP) + column.width for column in self.columns)
+    def _columns_in(self, room: int) -> tuple[Column[Row], ...]:
+        """Those that fit as a whole: part of a figure could be taken for a figure."""
+        for end in range(self.first_column, len(self.columns)):
+            room -= len(GAP) + self.columns[end].width
+            if room < 0:
+                return self.columns[self.first_column : end]
+        return self.columns[self.first_column :]
 
     def _repaint(self, *, everything: bool = False) -> None:
         """Marks the visible lines that differ from what is on the screen."""
+        layout = self._lay_out()
         if everything:
             self._lines.clear()
             self.refresh()
@@ -137,10 +169,12 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
             line = self._line(y)
             if self._lines.get(y) != line:
                 self._lines[y] = line
-                self.refresh(Region(0, y, self.size.width, 1))
+                self.refresh(Region(0, y, layout.width, 1))
 
     def render_line(self, y: int) -> Strip:
         """Part of Textual's line API."""
+        if self.scrollable_content_region.width != self._layout.width:
+            self._lay_out()  # a scroll bar has come or gone
         line = self._lines.get(y)
         if line is None:
             line = self._lines[y] = self._line(y)
@@ -150,7 +184,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
             for text, style in line.parts
         ]
         width = sum(cell_len(text) for text, _ in line.parts)
-        return Strip(segments, width).crop_extend(0, self.size.width, base)
+        return Strip(segments, width).crop_extend(0, self._layout.width, base)
 
     def _style(self, name: str) -> Style:
         if name not in self._styles_by_name:
@@ -177,25 +211,22 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         style = "line-table--total" if row is self.total else ""
         if at == self._cursor_at and self.has_focus:
             style = "line-table--cursor"
-        room = self.size.width - self.pinned_width
-        offset = self.scroll_offset.x
-        figures = "".join(GAP + column.cell(row) for column in self.columns)
-        return Line(style, (*self.pinned_parts(row), (figures[offset : offset + room], "")))
+        figures = "".join(GAP + column.cell(row) for column in self._layout.columns)
+        return Line(style, (*self.pinned_parts(row), (figures, "")))
 
     def pinned_parts(self, row: Row) -> tuple[tuple[str, str], ...]:
-        """The first column as text and style; it must fill ``pinned_width`` exactly."""
-        return ((set_cell_size(self.pinned.text(row), self.pinned_width), ""),)
+        """The first column as text and style; it must fill its width exactly."""
+        return ((set_cell_size(self.pinned.text(row), self._layout.pinned), ""),)
 
     def _head_line(self) -> Line:
-        room = self.size.width - self.pinned_width
-        offset = self.scroll_offset.x
-        figures = "".join(GAP + self._title(column, column.width) for column in self.columns)
-        text = figures[offset : offset + room]
-        if len(figures) > offset + room:
-            text = text[:-1] + MORE
-        return Line(
-            "line-table--head", ((self._title(self.pinned, self.pinned_width), ""), (text, ""))
-        )
+        width, pinned, columns = self._layout.width, self._layout.pinned, self._layout.columns
+        text = self._title(self.pinned, pinned)
+        text += "".join(GAP + self._title(column, column.width) for column in columns)
+        if self.first_column:
+            text = text[:pinned] + LESS + text[pinned + len(GAP) :]
+        if self.first_column + len(columns) < len(self.columns):
+            text = text.ljust(width - 1)[: width - 1] + MORE
+        return Line("line-table--head", ((text, ""),))
 
     def _title(self, column: Column[Row], width: int) -> str:
         mark = ""
@@ -235,7 +266,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         if not self.rows:
             return
         self._cursor_at = max(0, min(at, len(self.rows) - 1))
-        self.cursor = self.key_of(self.rows[self._cursor_at])
+        self.cursor = self.key_of(self.rows[self._cursor_at]) if self._cursor_at else None
         line, fixed = self._cursor_at + 1, self._fixed_lines
         top = self.scroll_offset.y
         if line >= fixed:
@@ -256,7 +287,10 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
 
     def action_slide(self, by: int) -> None:
         """Scrolls the columns to the side."""
-        self.scroll_to(x=max(0, self.scroll_offset.x + by), animate=False, force=True)
+        if by > 0 and self.first_column + len(self._layout.columns) >= len(self.columns):
+            return
+        self.first_column = max(0, self.first_column + by)
+        self._repaint(everything=True)
 
     def action_choose(self) -> None:
         """Tells that the row with the cursor was chosen."""
@@ -279,9 +313,9 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
 
     def _sort_by_title_at(self, x: int) -> None:
         wanted = self.pinned
-        if x >= self.pinned_width:
-            left = self.pinned_width - self.scroll_offset.x
-            for column in self.columns:
+        if x >= self._layout.pinned:
+            left = self._layout.pinned
+            for column in self._layout.columns:
                 left += len(GAP) + column.width
                 wanted = column
                 if x < left:
@@ -301,11 +335,6 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
     def on_blur(self) -> None:
         """The cursor hides."""
         self._repaint(everything=True)
-
-    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
-        """Part of Textual: all figures move, the first column stays."""
-        self._lines.clear()
-        super().watch_scroll_x(old_value, new_value)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Part of Textual: all rows move, the head line stays."""

@@ -19,7 +19,7 @@ from noisetop.columns import (
 from noisetop.summary import CpuSummary, Summary
 from noisetop.tui.line_table import LineTable
 
-_NARROW = 33
+_NARROW = 31
 """Beside it the figures up to the largest one fit into 80 columns."""
 _STEP = " › "
 
@@ -53,11 +53,10 @@ class SourceTable(LineTable[SourceRow]):
         """Sources are recognised by path and CPU."""
         return row.cpu, row.source.source.path
 
-    @property
-    def pinned_width(self) -> int:
+    def pinned_width(self, width: int) -> int:
         """As wide as the longest path met so far, but never so that figures need the room."""
         figures = sum(1 + column.width for column in self.columns)
-        return max(_NARROW, min(self.longest_label, self.size.width - figures))
+        return max(_NARROW, min(self.longest_label, width - figures))
 
     def show_summary(self, summary: Summary, everywhere: CpuSummary, view: View) -> None:
         """Takes a new sample; ``everywhere`` is its ``all_cpus()``."""
@@ -72,7 +71,8 @@ class SourceTable(LineTable[SourceRow]):
 
     def pinned_parts(self, row: SourceRow) -> tuple[tuple[str, str], ...]:
         """The path with its class set off."""
-        text = set_cell_size(shorten(row.label, self.pinned_width), self.pinned_width)
+        width = self._layout.pinned
+        text = set_cell_size(shorten(row.label, width), width)
         name = row.source.source.noise_class
         if name not in CLASSES:
             return ((text, ""),)

@@ -95,7 +95,7 @@ async def test_a_sample_fills_both_tables() -> None:
         assert labels(app) == ["tick_nohz_handler", "RCU", "36 virtio1-req.0"]
         text = screen(app)
         assert "CPUs 1-2  since start 00:00:01" in text
-        assert "1.25 ms  91.9%     500" in text  # the tick on both CPUs
+        assert "1.25 ms  91.91%     500" in text  # the tick on both CPUs
         assert "0.250 s" in text
         assert "running 00:00:01  lost 0" in text
 
@@ -131,7 +131,7 @@ async def test_every_title_sorts_where_it_is_clicked() -> None:
         await shown(app, pilot)
         for column in app.sources.columns:
             line = screen(app).splitlines()[app.sources.region.y]
-            title = line.index(column.title)
+            title = line.index(f" {column.title}") + 1
             await pilot.click("#sources", offset=(title, 0))
             assert app.sources.sort_name == column.name
 
@@ -402,6 +402,7 @@ async def test_columns_that_do_not_fit_are_scrolled_to() -> None:
         head = screen(app).splitlines()[app.sources.region.y]
         assert head.rstrip().endswith("›")
         assert "Worst at" not in head
+        assert head.split()[-2:] == ["Max", "›"]
         await pilot.press(*["right"] * 8)
         await pilot.pause()
         lines = screen(app).splitlines()[app.sources.region.y :]
@@ -467,3 +468,18 @@ async def test_an_exception_in_the_app_is_kept_for_one_line(
     assert isinstance(app.failure, ZeroDivisionError)
     assert "Traceback" not in capsys.readouterr().err
     assert feed.wakes == 1
+
+
+async def test_a_scroll_bar_covers_nothing() -> None:
+    paths = [("timer", "local_timer", f"function_{number}") for number in range(40)]
+    first, second = growing(range(40), paths, 2)
+    feed = FakeFeed(first)
+    async with dashboard(feed, (80, 24)) as (app, pilot):
+        for seconds in (1, 2):
+            await shown(app, pilot, seconds)
+            lines = screen(app).splitlines()
+            for table in (app.cpus, app.sources):
+                top = table.region.y
+                assert lines[top][78:] == "› "
+                assert {line[78] for line in lines[top + 1 : top + table.size.height]} == {" "}
+            feed.push(second)
