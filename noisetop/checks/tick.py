@@ -180,6 +180,7 @@ def statistics_interval(machine: Machine) -> Verdict:
 )
 def tick_skew(machine: Machine) -> Verdict:
     """skew_tick= on big machines."""
+    machine.need_cpus("/sys/devices/system/cpu/online")
     if len(machine.online) <= _MANY_CPUS:
         return passed(f"With {len(machine.online)} CPUs, ticks need not be spread")
     machine.need("/proc/cmdline")
