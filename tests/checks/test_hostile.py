@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noisetop.checks import Goal, Machine, Status, page, run_checks
+from noisetop.checks import Goal, Machine, Status, find, page, run_checks
 from noisetop.checks.counters import Window, sample
-from tests.checks.trees import Content, Directory, Link, good_files, remove, write_tree
+from tests.checks.trees import Content, Directory, Link, good_files, machine, remove, write_tree
 
 _NAMES = sorted(good_files())
 _HOSTILE: st.SearchStrategy[Content] = st.one_of(
@@ -93,7 +93,7 @@ def test_nothing_may_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     seen = Machine(tmp_path, cpus=(2, 3))
     seen.window = Window(sample(seen, seen.counted), sample(seen, seen.counted))
     results = run_checks(seen)
-    assert {r.status for r in results} == {Status.SKIP}
+    assert [(r.id, r.verdict.cause) for r in results if r.status is not Status.SKIP] == []
     assert "60 cannot tell" in page.text(results, seen)
 
 
@@ -122,3 +122,37 @@ def test_no_read_disturbs_a_watched_cpu(tmp_path: Path, monkeypatch: pytest.Monk
     assert "/proc/cmdline" in read
     assert "/dev/cpu/0/msr" in read
     assert not read & {*noisy, "/dev/cpu/2/msr", "/dev/cpu/3/msr", "/dev/cpu_dma_latency"}
+
+
+# What other evidence proves as well, or what matters only when the first file says so.
+_PROVED_OTHERWISE = {
+    ("/proc/cmdline", "C06"),
+    ("/proc/cmdline", "C18"),
+    ("/proc/irq/36/effective_affinity_list", "C19"),
+    ("/proc/irq/36/effective_affinity_list", "C56"),
+    ("/proc/sys/kernel/printk", "C45"),
+    ("/sys/devices/system/cpu/cpu2/power/pm_qos_resume_latency_us", "C36"),
+    ("/sys/devices/system/cpu/isolated", "C03"),
+    ("/sys/devices/system/cpu/smt/active", "C37"),
+    ("/sys/fs/cgroup/cpuset.cpus.isolated", "C03"),
+    ("/sys/kernel/mm/ksm/pages_sharing", "C39"),
+    ("/sys/kernel/mm/transparent_hugepage/defrag", "C38"),
+    ("/sys/kernel/rcu_expedited", "C13"),
+}
+
+
+def test_what_cannot_be_read_does_not_pass(tmp_path: Path) -> None:
+    results = run_checks(machine(tmp_path / "good"))
+    cited = {
+        (reading.path, result.id)
+        for result in results
+        for reading in result.verdict.readings
+        if result.status is Status.PASS and reading.path in _NAMES
+    }
+    assert len(cited) > 40
+    passing = set()
+    for path, check_id in sorted(cited):
+        seen = machine(tmp_path / check_id / path.replace("/", "_"), {path: Directory()})
+        if run_checks(seen, [find(check_id)])[0].status is Status.PASS:
+            passing.add((path, check_id))
+    assert passing == _PROVED_OTHERWISE

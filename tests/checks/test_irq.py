@@ -78,7 +78,7 @@ CASES = [
     Case(
         "C19",
         SKIP,
-        "no affinity below",
+        "holds no CPU list",
         {"/proc/irq/36/": None, "/proc/irq/36/effective_affinity_list": "nonsense"},
     ),
     Case("C20", PASS, "No device interrupt"),
