@@ -59,11 +59,11 @@ class FileText:
         return frozenset(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = _SHOWN) -> str:
     """Contents on one line of bounded length."""
-    value = " ".join(text[: 4 * _SHOWN].split())
-    cut = len(value) > _SHOWN or len(text) > 4 * _SHOWN
-    return (value[:_SHOWN] + " ..." if cut else value) or "(empty)"
+    value = " ".join(text[: 4 * most].split())
+    cut = len(value) > most or len(text) > 4 * most
+    return (value[:most] + " ..." if cut else value) or "(empty)"
 
 
 def cpu_set(text: str) -> frozenset[int] | None:

@@ -30,7 +30,14 @@ class Link(NamedTuple):
     target: str
 
 
-Content = str | bytes | Directory | Link | None
+class Repeated(NamedTuple):
+    """A long text with a short name, so that a test can say what it tried."""
+
+    text: str
+    times: int
+
+
+Content = str | bytes | Directory | Link | Repeated | None
 Changes = Mapping[str, Content]
 
 
@@ -203,6 +210,8 @@ def write_tree(root: Path, files: Changes) -> None:
         elif isinstance(content, Link):
             path.unlink(missing_ok=True)
             path.symlink_to(content.target)
+        elif isinstance(content, Repeated):
+            path.write_text(content.text * content.times)
         elif isinstance(content, str | bytes):
             path.write_bytes(content.encode() if isinstance(content, str) else content)
 
