@@ -41,7 +41,6 @@ def _reading(spin: Spin) -> Reading:
     expected=f"no gap above {format_ns(_SHORT_NS)}",
     why="This is what a real-time program loses in the worst case.",
     fix="noisetop diagnose -c LIST names what made the gaps",
-    explains=(("hardware",),),
     rank=15,
     sources="hwlatdetect (threshold 10 µs), rtla hwnoise",
 )
@@ -68,7 +67,6 @@ def longest_gap(machine: Machine) -> Verdict:
     expected=f"fewer than {_FEW_PER_SECOND} gaps a second",
     why="Many short gaps make every measurement blur.",
     fix="noisetop diagnose -c LIST names what made the gaps",
-    explains=(("timer",), ("irq",), ("thread",)),
     rank=16,
     sources="rtla osnoise",
 )

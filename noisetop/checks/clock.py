@@ -108,4 +108,4 @@ def _packages(machine: Machine) -> int:
     paths = [
         f"/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id" for cpu in machine.online
     ]
-    return len({machine.read(path).text for path in paths})
+    return len({machine.need(path).text for path in paths})

@@ -59,11 +59,11 @@ class FileText:
         return frozenset(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = _SHOWN) -> str:
     """Contents on one line of bounded length."""
-    value = " ".join(text[: 4 * _SHOWN].split())
-    cut = len(value) > _SHOWN or len(text) > 4 * _SHOWN
-    return (value[:_SHOWN] + " ..." if cut else value) or "(empty)"
+    value = " ".join(text[: 4 * most].split())
+    cut = len(value) > most or len(text) > 4 * most
+    return (value[:most] + " ..." if cut else value) or "(empty)"
 
 
 def cpu_set(text: str) -> frozenset[int] | None:
@@ -220,15 +220,22 @@ class Files:
     @cached_property
     def container(self) -> str:
         """How it shows that this is a container, where much is hidden; empty when it is none."""
-        # A machine booted from a container's image has its marks, too, but is none.
-        own, first = self.link("/proc/self/ns/mnt"), self.link("/proc/1/ns/mnt")
-        whole = self.kernel_threads_visible and own and own == first
+        # A machine booted from a container's image has its marks, too, but a disk of its own.
+        whole = self.kernel_threads_visible and self._root_is_disk
         for path in ("/.dockerenv", "/run/.containerenv", "/run/systemd/container"):
             if self.exists(path) and not whole:
                 return f"{path} exists"
         if self.kernel_threads_visible or self._hides_processes:
             return ""
         return "/proc/2 is not the kernel's kthreadd"
+
+    @cached_property
+    def _root_is_disk(self) -> bool:
+        try:
+            mounts = self.read_bytes("/proc/mounts").decode(errors="replace")
+        except OSError:
+            return False
+        return bool(re.search(r"(?m)^/dev/(?!mapper/docker)\S+ / ", mounts))
 
     @cached_property
     def _hides_processes(self) -> bool:

@@ -83,7 +83,7 @@ def error_polling(machine: Machine) -> Verdict:
         return _machine_checks(machine, polling)
     if kipmi:
         cause = f"A thread of the kernel polls the management controller: {kipmi[0].label()}"
-        reading = Reading(f"/proc/{kipmi[0].tid}/stat", f"{kipmi[0].comm}")
+        reading = Reading(f"{kipmi[0].directory}/stat", f"{kipmi[0].comm}")
         fix = Remedy(
             "echo 100 > /sys/module/ipmi_si/parameters/kipmid_max_busy_us",
             "echo 0 > /sys/module/ipmi_si/parameters/kipmid_max_busy_us",
@@ -103,9 +103,9 @@ def error_polling(machine: Machine) -> Verdict:
 def _polling_cpus(machine: Machine) -> dict[int, int]:
     """Watched CPUs on which a timer polls, with the interval in s."""
     found = {}
-    for cpu in machine.cpus:
+    for cpu in machine.cpus if machine.exists(_MACHINE_CHECK) else ():
         base = f"{_MACHINE_CHECK}/machinecheck{cpu}"
-        interval_s = machine.read(f"{base}/check_interval").number()
+        interval_s = machine.need_number(f"{base}/check_interval")
         if interval_s and machine.read(f"{base}/ignore_ce").text != "1":
             found[cpu] = interval_s
     return found

@@ -49,8 +49,11 @@ class Line:
     counts: dict[int, int]
 
 
+_DEBUG = "/sys/kernel/debug/irq/irqs"
+
+
 def _managed(machine: Machine, number: str, name: str) -> bool:
-    state = machine.read(f"/sys/kernel/debug/irq/irqs/{number}")
+    state = machine.read(f"{_DEBUG}/{number}")
     if state.ok:
         return "IRQD_AFFINITY_MANAGED" in state.text
     return bool(_MANAGED.fullmatch(name))
@@ -58,14 +61,18 @@ def _managed(machine: Machine, number: str, name: str) -> bool:
 
 def _line(machine: Machine, directory: str, counts: dict[str, dict[int, int]]) -> Line | None:
     number = directory.rpartition("/")[2]
-    actions = machine.read(f"/sys/kernel/irq/{number}/actions").text
+    actions = machine.read(f"/sys/kernel/irq/{number}/actions")
     folders = [n for n in machine.names(directory) if machine.names(f"{directory}/{n}")]
-    name = actions or ",".join(folders)
+    name = actions.text or ",".join(folders)
+    if not name and not actions.ok and not actions.missing:
+        raise CannotTellError(f"{actions.path} {actions.why}", actions.reading)
     files = [machine.read(f"{directory}/{file}") for file in _AFFINITY_FILES]
     used = next((file for file in files if file.text), files[1])
     cpus = used.cpus()
-    if not name or cpus is None:
+    if not name:
         return None
+    if cpus is None:
+        raise CannotTellError(f"{used.path} {used.why or 'holds no CPU list'}", used.reading)
     managed = _managed(machine, number, name)
     return Line(number, name, cpus, used.reading, files[1].text, managed, counts.get(number, {}))
 
@@ -78,7 +85,7 @@ def lines(machine: Machine) -> list[Line]:
     counts = parse_interrupts(machine.read("/proc/interrupts").text)
     found = [line for name in directories if (line := _line(machine, name, counts))]
     if not found:
-        raise CannotTellError(f"no affinity below {_IRQ} can be read")
+        raise CannotTellError(f"no driver's name can be read for the interrupts below {_IRQ}")
     return found
 
 
@@ -144,7 +151,9 @@ def managed_interrupts(machine: Machine) -> Verdict:
     machine.need("/proc/cmdline")
     given = machine.parameter("isolcpus")
     if not managed:
-        return passed("Every interrupt can be moved by hand", given)
+        exact = bool(machine.names(_DEBUG))
+        doubt = "" if exact else "Judged by the names of drivers, as debugfs cannot be read."
+        return passed("Every interrupt can be moved by hand", given, caveat=doubt)
     if _managed_flag(machine).issuperset(machine.cpus):
         return passed("The kernel keeps its own placing off these CPUs", given)
     stray = here(machine, managed)
@@ -187,7 +196,10 @@ def interrupt_affinity(machine: Machine) -> Verdict:
     found = lines(machine)
     stray = here(machine, found)
     if not stray:
-        return passed(f"All {len(found)} device interrupts go to other CPUs", found[0].reading)
+        return passed(
+            f"All {len(found)} device interrupts go to other CPUs",
+            *(line.reading for line in found[:1]),
+        )
     movable = [line for line in stray if not line.managed]
     shown = movable or stray
     cpus = machine.hit(frozenset().union(*(line.cpus for line in shown)))

@@ -167,7 +167,7 @@ def mitigations(machine: Machine) -> Verdict:
         cause = "Programs can read each other's memory: protections are off, for speed"
         fix = remedy.boot_argument(machine, "mitigations=auto")
         return Verdict(Status.WARN, cause, (machine.parameter("mitigations"),), remedy=fix)
-    if not files:
+    if not any(file.ok for file in files):
         raise CannotTellError(f"{_VULNERABILITIES} is hidden", cmdline.reading)
     return passed(
         f"{len(active)} protections are in place, at some cost per system call", *readings
@@ -199,7 +199,7 @@ def debug_options(machine: Machine) -> Verdict:
         )
     interval = machine.read(_KFENCE)
     keys = machine.config.get("CONFIG_KFENCE_STATIC_KEYS") == "y"
-    if keys and (interval.number() or 0) > 0:
+    if keys and machine.need_number(_KFENCE) > 0:
         return Verdict(
             Status.WARN,
             f"The kernel interrupts every CPU each {interval.number()} ms to find memory errors",

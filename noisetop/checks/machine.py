@@ -263,7 +263,7 @@ class Machine(Files):
 
 def quoted(names: Iterable[str], most: int = 8) -> str:
     """Names for a sentence, shortened."""
-    listed = list(names)
+    listed = [shortened(name, 64) for name in names]
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + more
 

@@ -7,12 +7,14 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from noisetop.checks.files import shortened
 from noisetop.checks.machine import Machine, cpu_words
 from noisetop.checks.result import CheckResult, Status
 from noisetop.system import format_cpu_list
 
 _INDENT = 10
 _LABEL = 10
+_LONGEST = 600
 _COLOURS = {Status.FAIL: "31", Status.WARN: "33", Status.SKIP: "2", Status.PASS: "32"}
 _WORDS = {Status.FAIL: "fail", Status.WARN: "warn", Status.SKIP: "cannot tell", Status.PASS: "pass"}
 _HEADINGS = {Status.SKIP: "Cannot tell, or does not apply here", Status.PASS: "Good"}
@@ -113,7 +115,7 @@ def _row(label: str, lines: list[str]) -> list[str]:
 
 
 def _wrapped(words: str, width: int) -> list[str]:
-    return textwrap.wrap(printable(words), width) or [""]
+    return textwrap.wrap(printable(shortened(words, _LONGEST)), width) or [""]
 
 
 def wrap_command(command: str, width: int) -> list[str]:
@@ -132,7 +134,7 @@ def _list(results: list[CheckResult], width: int) -> list[str]:
     """One line for each result; those with the same reason together."""
     by_cause: dict[str, list[CheckResult]] = {}
     for result in results:
-        by_cause.setdefault(result.verdict.cause, []).append(result)
+        by_cause.setdefault(shortened(result.verdict.cause, _LONGEST), []).append(result)
     lines = []
     for cause, group in by_cause.items():
         if len(group) == 1:
@@ -179,13 +181,13 @@ def _as_dict(result: CheckResult) -> dict[str, object]:
         "name": result.check.name,
         "subject": result.check.subject,
         "status": result.status,
-        "cause": result.verdict.cause,
+        "cause": shortened(result.verdict.cause, _LONGEST),
         "cpus": format_cpu_list(result.verdict.cpus),
         "read": [{"path": r.path, "value": r.value} for r in result.verdict.readings],
         "expected": result.check.expected,
         "why": result.check.why,
         "remedy": fix
         and {"command": fix.command, "undo": fix.undo, "reboot": fix.reboot, "shell": fix.shell},
-        "caveat": result.caveat,
+        "caveat": shortened(result.caveat, _LONGEST) if result.caveat else "",
         "explains": result.explains,
     }

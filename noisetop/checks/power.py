@@ -185,9 +185,9 @@ def _deep_states(machine: Machine, cpu: int) -> list[tuple[str, int]]:
     """Directories of a CPU's sleep states that are enabled and slow to leave, with µs."""
     deep = []
     for path in machine.glob(f"{_CPU}/cpu{cpu}/cpuidle", "state*/latency"):
-        latency_us = machine.read(path).number()
+        latency_us = machine.need_number(path)
         disabled = machine.read(path.replace("/latency", "/disable")).text
-        if latency_us is not None and latency_us > _SHALLOW_US and disabled != "1":
+        if latency_us > _SHALLOW_US and disabled != "1":
             deep.append((path.rpartition("/")[0], latency_us))
     return deep
 

@@ -100,7 +100,7 @@ def rcu_threads(machine: Machine) -> Verdict:
         Status.FAIL if running else Status.WARN,
         f"Threads that free kernel memory for other CPUs {'ran' if running else 'may run'} here: "
         + quoted(t.comm for t in (running or stray)),
-        (Reading(f"/proc/{first.tid}/status", f"Cpus_allowed_list: {allowed}"),),
+        (Reading(f"{first.directory}/status", f"Cpus_allowed_list: {allowed}"),),
         remedy=remedy.pin(stray, machine.keep),
         cpus=machine.hit(first.allowed or ()),
     )

@@ -5,20 +5,28 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from noisetop.checks.files import FileText
+from noisetop.checks.files import FileText, shortened
 from noisetop.checks.machine import Machine
 from noisetop.checks.result import Remedy
 from noisetop.checks.tasks import Task
 from noisetop.system import format_cpu_list
 
 _NAMED_AT_MOST = 60
+_LONGEST_VALUE = 200
+_UNKNOWN = "# write back by hand what {} held"
 
 
 def write(file: FileText, value: str, *, undo: str | None = None) -> Remedy:
     """Writes to one file of /proc or /sys; ``undo`` when the old value is not what was read."""
     old = file.text if undo is None else undo
     path = shlex.quote(file.path)
-    return Remedy(f"echo {shlex.quote(value)} > {path}", f"echo {shlex.quote(old)} > {path}")
+    back = f"echo {shlex.quote(old)} > {path}" if _fits(old) else _UNKNOWN.format(path)
+    return Remedy(f"echo {shlex.quote(value)} > {path}", back)
+
+
+def _fits(value: str) -> bool:
+    """Whether an old value is one that the kernel could have printed there."""
+    return len(value) <= _LONGEST_VALUE and value.isprintable()
 
 
 def write_each(directory: str, names: list[str], name: str, value: str, undo: str) -> Remedy:
@@ -34,15 +42,16 @@ def write_each(directory: str, names: list[str], name: str, value: str, undo: st
 def sysctl(file: FileText, value: str) -> Remedy:
     """Sets a file below /proc/sys; the undo restores what was read."""
     name = file.path.removeprefix("/proc/sys/").replace("/", ".")
-    old = shlex.quote(" ".join(file.text.split()))
-    return Remedy(f"sysctl -w {name}={shlex.quote(value)}", f"sysctl -w {name}={old}")
+    old = " ".join(file.text.split())
+    back = f"sysctl -w {name}={shlex.quote(old)}" if _fits(old) else _UNKNOWN.format(file.path)
+    return Remedy(f"sysctl -w {name}={shlex.quote(value)}", back)
 
 
 def boot_argument(machine: Machine, argument: str) -> Remedy:
     """Adds to the kernel command line, with grubby where that is installed."""
     key = argument.partition("=")[0]
     if old := machine.cmdline.get(key):
-        before = f"{key}={old[-1]}"
+        before = shortened(f"{key}={old[-1]}", _LONGEST_VALUE)
         return Remedy(
             f"change {before} into {argument} on the kernel command line",
             f"change {argument} into {before}",
@@ -82,4 +91,4 @@ def _taskset(tids: list[str], cpus: str) -> str:
 
 def safe(text: str) -> str:
     """A value as read, as one word of a shell command."""
-    return shlex.quote(text)
+    return shlex.quote(text if _fits(text) else "?")

@@ -35,6 +35,11 @@ class Task:
     """Page faults that had to wait for a disk."""
 
     @property
+    def directory(self) -> str:
+        """Where it was read."""
+        return f"/proc/{self.pid}/task/{self.tid}"
+
+    @property
     def kernel(self) -> bool:
         """Whether it is a thread of the kernel."""
         return bool(self.flags & _PF_KTHREAD)

@@ -33,7 +33,7 @@ def _visible(machine: Machine) -> tuple[Task, ...]:
 
 def _allowed(task: Task) -> Reading:
     listed = format_cpu_list(task.allowed or ())
-    return Reading(f"/proc/{task.tid}/status", f"{task.comm}: Cpus_allowed_list: {listed}")
+    return Reading(f"{task.directory}/status", f"{task.comm}: Cpus_allowed_list: {listed}")
 
 
 def _sources(tasks: list[Task]) -> tuple[SourcePattern, ...]:
@@ -117,7 +117,7 @@ def other_programs(machine: Machine) -> Verdict:
         Status.FAIL if ran else Status.WARN,
         f"{len(shown)} threads of other programs {verb} here: "
         + quoted((task.label() for task in shown), most=4),
-        (_allowed(shown[0]), Reading(f"/proc/{shown[0].tid}/stat", f"CPU {shown[0].last_cpu}")),
+        (_allowed(shown[0]), Reading(f"{shown[0].directory}/stat", f"CPU {shown[0].last_cpu}")),
         remedy=remedy.pin(shown, machine.keep),
         cpus=machine.hit(frozenset().union(*(task.allowed or frozenset() for task in shown))),
         explains=_sources(shown),
@@ -214,7 +214,7 @@ def bound_threads(machine: Machine) -> Verdict:
     worst = sorted(ran, key=lambda task: -ran[task])
     busy = any(ran[task] / seconds > 1 or task.comm.startswith("idle_inject/") for task in worst)
     reading = Reading(
-        f"/proc/{worst[0].tid}/status", f"{ran[worst[0]]} context switches in {seconds:.1f} s"
+        f"{worst[0].directory}/status", f"{ran[worst[0]]} context switches in {seconds:.1f} s"
     )
     return Verdict(
         Status.FAIL if busy else Status.WARN,

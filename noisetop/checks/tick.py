@@ -8,6 +8,7 @@ from noisetop.checks.result import (
     LATENCY,
     CannotTellError,
     Goal,
+    Remedy,
     Status,
     Verdict,
     check,
@@ -20,6 +21,12 @@ _FAIR_SERVER = "/sys/kernel/debug/sched/fair_server"
 _TIMER_MIGRATION = "/proc/sys/kernel/timer_migration"
 _STAT_INTERVAL = "/proc/sys/vm/stat_interval"
 _PATIENT_S = 10
+_OTHER_KERNEL = Remedy(
+    "boot a kernel that was built with CONFIG_NO_HZ_FULL=y (see C01), with nohz_full=LIST",
+    "boot this kernel again",
+    reboot=True,
+    shell=False,
+)
 _MANY_CPUS = 8
 
 
@@ -52,7 +59,7 @@ def tick_stops(machine: Machine) -> Verdict:
             "A timer interrupts every program 100 to 1000 times a second: "
             "this kernel cannot stop its tick",
             (file.reading,),
-            caveat="Needs a kernel built with CONFIG_NO_HZ_FULL=y (see C01); no setting helps.",
+            remedy=_OTHER_KERNEL,
             cpus=tuple(ticking),
         )
     return Verdict(
@@ -180,6 +187,7 @@ def statistics_interval(machine: Machine) -> Verdict:
 )
 def tick_skew(machine: Machine) -> Verdict:
     """skew_tick= on big machines."""
+    machine.need_cpus("/sys/devices/system/cpu/online")
     if len(machine.online) <= _MANY_CPUS:
         return passed(f"With {len(machine.online)} CPUs, ticks need not be spread")
     machine.need("/proc/cmdline")

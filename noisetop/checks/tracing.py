@@ -68,8 +68,9 @@ def tracers(machine: Machine) -> Verdict:
         cause = "Trace events are switched on and slow down what they record"
         fix = remedy.write(events, "0", undo="1") if events.text == "1" else None
         return Verdict(Status.WARN, cause, readings, remedy=fix)
-    if not place:
-        raise CannotTellError(f"{current.path} {current.why}", *readings)
+    unread = next((file for file in (current, events) if not file.ok), None)
+    if unread:
+        raise CannotTellError(f"{unread.path} {unread.why}", *readings)
     if machine.open_files_hidden:
         raise CannotTellError("what other programs hold open is hidden: run as root", *readings)
     return passed("Nobody traces or profiles this machine", *readings)

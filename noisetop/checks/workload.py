@@ -64,7 +64,7 @@ def program_bound(machine: Machine) -> Verdict:
 
 def _mask_reading(task: Task) -> Reading:
     listed = format_cpu_list(task.allowed or ())
-    return Reading(f"/proc/{task.tid}/status", f"{task.comm}: Cpus_allowed_list: {listed}")
+    return Reading(f"{task.directory}/status", f"{task.comm}: Cpus_allowed_list: {listed}")
 
 
 @check(
@@ -89,7 +89,7 @@ def program_policy(machine: Machine) -> Verdict:
         return Verdict(
             Status.FAIL,
             f"Several threads of the program take turns on {cpu_words(shared)}",
-            tuple(Reading(f"/proc/{t.tid}/stat", f"policy {t.policy} (RR)") for t in turns[:2]),
+            tuple(Reading(f"{t.directory}/stat", f"policy {t.policy} (RR)") for t in turns[:2]),
             cpus=tuple(shared),
         )
     rivals = [
@@ -100,7 +100,7 @@ def program_policy(machine: Machine) -> Verdict:
         and task.tid not in own
         and machine.hit(task.allowed or ())
     ]
-    readings = tuple(Reading(f"/proc/{t.tid}/stat", f"policy {t.policy}") for t in threads[:2])
+    readings = tuple(Reading(f"{t.directory}/stat", f"policy {t.policy}") for t in threads[:2])
     if not rivals or all(task.realtime for task in threads):
         if machine.tasks_hidden:
             raise CannotTellError(machine.tasks_hidden)
@@ -180,6 +180,8 @@ def cpu_quota(machine: Machine) -> Verdict:
             file = machine.read(f"{directory}/{name}")
             if file.ok and file.text:
                 limits.append(file)
+            elif not file.missing:
+                raise CannotTellError(f"{file.path} {file.why or 'is empty'}", file.reading)
     for file in limits:
         quota = file.text.split()[0]
         if re.fullmatch(r"[1-9][0-9]*", quota):

@@ -1,0 +1,141 @@
+"""Memory management."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.checks.trees import BENCHMARK, FAIL, PASS, SKIP, THROUGHPUT, WARN, Case
+
+CASES = [
+    Case("C38", PASS, "as they are"),
+    Case(
+        "C38",
+        WARN,
+        "for programs that ask",
+        {"/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never"},
+        command="echo never >",
+        undo="echo madvise >",
+    ),
+    Case(
+        "C38",
+        WARN,
+        "for every program",
+        {"/sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never"},
+    ),
+    Case(
+        "C38",
+        FAIL,
+        "programs wait for it",
+        {
+            "/sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never",
+            "/sys/kernel/mm/transparent_hugepage/defrag": "[always] defer never",
+        },
+    ),
+    Case(
+        "C38", SKIP, "names no mode", {"/sys/kernel/mm/transparent_hugepage/enabled": "[\x1b[31m"}
+    ),
+    Case("C38", SKIP, "goal throughput", goal=THROUGHPUT),
+    Case("C39", PASS, "is off"),
+    Case("C39", PASS, "does not search", {"/sys/kernel/mm/ksm/": None}),
+    Case(
+        "C39",
+        WARN,
+        "searches memory",
+        {"/sys/kernel/mm/ksm/run": "1"},
+        command="echo 0 > /sys/kernel/mm/ksm/run",
+        undo="echo 1 >",
+    ),
+    Case(
+        "C39",
+        FAIL,
+        "and merges them",
+        {"/sys/kernel/mm/ksm/run": "1", "/sys/kernel/mm/ksm/pages_sharing": "8"},
+    ),
+    Case("C39", SKIP, "does not exist", {"/sys/kernel/mm/": None}),
+    Case("C40", PASS, "leaves memory"),
+    Case("C40", PASS, "only one memory node", {"/proc/sys/kernel/numa_balancing": None}),
+    Case(
+        "C40",
+        WARN,
+        "moves memory",
+        {"/proc/sys/kernel/numa_balancing": "1"},
+        command="kernel.numa_balancing=0",
+        undo="kernel.numa_balancing=1",
+    ),
+    Case(
+        "C40",
+        SKIP,
+        "does not exist",
+        {"/proc/sys/kernel/numa_balancing": None, "/sys/devices/system/node/node1/cpulist": "3"},
+    ),
+    Case("C41", PASS, "no swap space"),
+    Case(
+        "C41",
+        PASS,
+        "has locked",
+        {"/proc/swaps": "Filename Type Size Used Priority\n/swap file 100 0 -2\n"},
+    ),
+    Case(
+        "C41",
+        WARN,
+        "not in use now",
+        {
+            "/proc/swaps": "Filename Type Size Used Priority\n/swap file 100 0 -2\n",
+            "/proc/500/": None,
+        },
+        command="swapoff -a",
+        undo="swapon -a",
+    ),
+    Case(
+        "C41",
+        WARN,
+        "it is in use",
+        {
+            "/proc/swaps": "Filename Type Size Used Priority\n/swap file 100 7 -2\n",
+            "/proc/500/": None,
+        },
+    ),
+    Case(
+        "C41",
+        FAIL,
+        "4 pages",
+        {"/proc/swaps": "Filename Type Size Used Priority\n/swap file 100 7 -2\n"},
+        {"/proc/vmstat": "pswpin 4\npswpout 0\n"},
+    ),
+    Case("C41", SKIP, "does not exist", {"/proc/swaps": None}),
+    Case("C41", SKIP, "cannot be understood", {"/proc/swaps": ""}),
+    Case("C43", PASS, "only when it must"),
+    Case(
+        "C43",
+        WARN,
+        "in the background",
+        {"/proc/sys/vm/compaction_proactiveness": "20"},
+        command="vm.compaction_proactiveness=0",
+        undo="=20",
+    ),
+    Case("C43", SKIP, "does not exist", {"/proc/sys/vm/compaction_proactiveness": None}),
+    Case("C60", PASS, "at random", goal=BENCHMARK),
+    Case(
+        "C60",
+        WARN,
+        "the same in each run",
+        {"/proc/sys/kernel/randomize_va_space": "0"},
+        goal=BENCHMARK,
+        command="kernel.randomize_va_space=2",
+        undo="=0",
+    ),
+    Case(
+        "C60",
+        SKIP,
+        "holds no number",
+        {"/proc/sys/kernel/randomize_va_space": "9" * 5000},
+        goal=BENCHMARK,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.check}-{case.status}-{case.says}")
+def test_case(case: Case, tmp_path: Path) -> None:
+    case.verify(tmp_path)
