@@ -43,7 +43,7 @@ def estimate(statistic: Callable[..., Floats], *samples: ArrayLike) -> Estimate:
     rounds = lengths.pop()
     chosen = np.random.default_rng(_SEED).integers(0, rounds, (RESAMPLES, rounds))
     spread = statistic(*(array[chosen] for array in arrays))
-    low, high = np.percentile(spread, _CONFIDENCE)
+    low, high = np.percentile(spread, _CONFIDENCE, method="nearest")
     return Estimate(float(statistic(*arrays)), float(low), float(high))
 
 

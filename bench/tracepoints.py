@@ -11,6 +11,9 @@ TRACEFS = Path("/sys/kernel/tracing")
 
 _SECTION = re.compile(r'SEC\("(?:tp_btf|raw_tp)/(\w+)"\)')
 _VECTOR = re.compile(r"^NOISE_VECTOR\((\w+),", re.MULTILINE)
+# arch/x86/include/asm/trace/irq_vectors.h: "we must not allow sampling" of it, as perf uses the
+# interrupt itself. Neither perf nor bpftrace can have it.
+_NO_SAMPLING = frozenset({"irq_work_exit"})
 _PAIRS = (("_entry", "_exit"), ("_start", "_end"))
 
 
@@ -40,6 +43,11 @@ def available(names: tuple[str, ...], tracefs: Path = TRACEFS) -> tuple[Tracepoi
     """Those that this kernel has as trace events, which is what the peers can record."""
     found = (path for name in names for path in tracefs.glob(f"events/*/{name}"))
     return tuple(Tracepoint(path.parent.name, path.name) for path in sorted(found))
+
+
+def sampled(tracepoints: tuple[Tracepoint, ...]) -> tuple[Tracepoint, ...]:
+    """Those that the kernel lets perf events record."""
+    return tuple(tracepoint for tracepoint in tracepoints if tracepoint.name not in _NO_SAMPLING)
 
 
 def pairs(tracepoints: tuple[Tracepoint, ...]) -> tuple[tuple[Tracepoint, Tracepoint], ...]:

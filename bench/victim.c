@@ -5,8 +5,9 @@
  *
  *     <quiet|ipi|timer> <per second> <milliseconds> <lines walked per look>
  *
- * and answers each on stdout with struct answer and that many gaps in ns (u32). The thread only
- * spins while an order is carried out.
+ * and answers each on stdout with struct answer and that many gaps in ns (u32): those that a
+ * disturbance hit, or all of them under a quiet load. The thread only spins while an order is
+ * carried out.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,19 +27,25 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_GAPS (1u << 20)
-#define SMALLEST_GAP_NS 500
+#define MAX_GAPS (1u << 19)
+/* Below lies what the hypervisor and the memory do now and then. */
+#define SMALLEST_GAP_NS 2000
 #define WARM_UP_NS 20000000
 #define WALK_BYTES (32u << 20) /* beyond the second-level cache of any CPU of today */
 #define LINE_BYTES 64
 #define SHORTEST_SLEEP_NS 300000
 
 struct answer {
-	uint64_t gaps;
+	uint64_t gaps;        /* that follow */
+	uint64_t all_gaps;    /* that there were, whatever made them */
 	uint64_t sent;        /* disturbances in the period that the gaps come from */
 	uint64_t sent_in_all; /* those of the warm-up included */
-	uint64_t looks;       /* turns of the loop in that period */
-	uint64_t spun_ns;     /* its length */
+	uint64_t spun_ns;     /* length of the period */
+};
+
+struct stretch {
+	uint64_t start; /* in ticks */
+	uint64_t end;
 };
 
 struct order {
@@ -49,7 +56,9 @@ struct order {
 };
 
 static double ns_per_tick;
-static uint32_t *gaps;
+static struct stretch *gaps;  /* the victim writes them */
+static struct stretch *calls; /* the disturber writes them: when it asked, when it was answered */
+static uint32_t *reported;
 static unsigned char *walk;
 static atomic_int spinning;
 static atomic_ullong sent;
@@ -106,8 +115,11 @@ static void *disturb(void *argument)
 		sched_yield();
 	uint64_t next = ticks();
 	while (atomic_load_explicit(&spinning, memory_order_relaxed)) {
+		uint64_t asked = ticks();
 		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-		atomic_fetch_add_explicit(&sent, 1, memory_order_relaxed);
+		uint64_t number = atomic_load_explicit(&sent, memory_order_relaxed);
+		calls[number % MAX_GAPS] = (struct stretch){asked, ticks()};
+		atomic_store_explicit(&sent, number + 1, memory_order_release);
 		next += period;
 		if (next < ticks())
 			next = ticks();
@@ -121,22 +133,25 @@ static void *disturb(void *argument)
 	return NULL;
 }
 
-/* The next timer interrupt on this CPU, one period from now. */
-static void arm(int timer, unsigned int per_second)
+/* Asks for a timer interrupt on this CPU one period from now; returns when that is. */
+static uint64_t arm(int timer, unsigned int per_second)
 {
 	struct itimerspec spec = {.it_value.tv_nsec = 1000000000 / per_second};
+	uint64_t due = ticks() + spec.it_value.tv_nsec / ns_per_tick;
 	timerfd_settime(timer, 0, &spec, NULL);
-	atomic_fetch_add_explicit(&sent, 1, memory_order_relaxed);
+	uint64_t number = atomic_load_explicit(&sent, memory_order_relaxed);
+	calls[number % MAX_GAPS] = (struct stretch){due, due};
+	atomic_store_explicit(&sent, number + 1, memory_order_relaxed);
+	return due;
 }
 
 /* Spins for a while; returns the number of gaps. timer < 0: none is armed. */
-static uint64_t spin(const struct order *order, int timer, uint64_t length_ns, uint64_t *looks)
+static uint64_t spin(const struct order *order, int timer, uint64_t length_ns)
 {
 	uint64_t smallest = SMALLEST_GAP_NS / ns_per_tick;
 	uint64_t end = ticks() + length_ns / ns_per_tick;
-	uint64_t found = 0, place = 0, turns = 0;
-	if (timer >= 0)
-		arm(timer, order->per_second);
+	uint64_t found = 0, place = 0;
+	uint64_t due = timer >= 0 ? arm(timer, order->per_second) : UINT64_MAX;
 	uint64_t last = ticks();
 	for (;;) {
 		for (unsigned int line = 0; line < order->lines; line++) {
@@ -144,20 +159,43 @@ static uint64_t spin(const struct order *order, int timer, uint64_t length_ns, u
 			place = (place + LINE_BYTES) & (WALK_BYTES - 1);
 		}
 		uint64_t now = ticks();
-		turns++;
 		if (now - last > smallest && found < MAX_GAPS) {
-			double gap_ns = (now - last) * ns_per_tick;
-			gaps[found++] = gap_ns > UINT32_MAX ? UINT32_MAX : gap_ns;
-			if (timer >= 0 && gap_ns > 2000)
-				arm(timer, order->per_second);
+			gaps[found++] = (struct stretch){last, now};
+			if (now > due)
+				due = arm(timer, order->per_second);
 			now = ticks();
 		}
 		if (now >= end)
-			break;
+			return found;
 		last = now;
 	}
-	*looks = turns;
-	return found;
+}
+
+/*
+ * Picks the gaps that a disturbance hit: an IPI comes while its sender waits for the answer, a
+ * timer is due before its gap ends and has not come in an earlier one.
+ */
+static uint64_t report(uint64_t found, uint64_t first_call, uint64_t calls_made, bool timer,
+		       bool quiet)
+{
+	uint64_t picked = 0, call = first_call;
+	for (uint64_t i = 0; i < found; i++) {
+		const struct stretch *gap = &gaps[i];
+		bool hit = quiet;
+		while (!quiet && call < calls_made) {
+			const struct stretch *next = &calls[call % MAX_GAPS];
+			if (timer ? next->end >= gap->end : next->start > gap->start)
+				break;
+			hit = timer || gap->start <= next->end;
+			call++;
+			if (hit)
+				break;
+		}
+		double gap_ns = (gap->end - gap->start) * ns_per_tick;
+		if (hit)
+			reported[picked++] = gap_ns > UINT32_MAX ? UINT32_MAX : gap_ns;
+	}
+	return picked;
 }
 
 static pthread_t start_disturber(const struct order *order, int cpu)
@@ -200,9 +238,9 @@ static void carry_out(const struct order *order, int disturber_cpu)
 		disturber = start_disturber(order, disturber_cpu);
 	be_first(true);
 	atomic_store(&spinning, 1);
-	spin(order, timer, WARM_UP_NS, &answer.looks);
+	spin(order, timer, WARM_UP_NS);
 	uint64_t sent_before = atomic_load(&sent), start_ns = clock_ns();
-	answer.gaps = spin(order, timer, order->milliseconds * 1000000ull, &answer.looks);
+	answer.all_gaps = spin(order, timer, order->milliseconds * 1000000ull);
 	answer.spun_ns = clock_ns() - start_ns;
 	answer.sent = atomic_load(&sent) - sent_before;
 	atomic_store(&spinning, 0);
@@ -210,10 +248,13 @@ static void carry_out(const struct order *order, int disturber_cpu)
 	if (ipi)
 		pthread_join(disturber, NULL);
 	answer.sent_in_all = atomic_load(&sent);
+	answer.gaps = report(answer.all_gaps, sent_before, answer.sent_in_all, timer >= 0,
+			     !ipi && timer < 0);
 	if (timer >= 0)
 		close(timer);
 	if (fwrite(&answer, sizeof(answer), 1, stdout) != 1 ||
-	    fwrite(gaps, sizeof(*gaps), answer.gaps, stdout) != answer.gaps || fflush(stdout))
+	    fwrite(reported, sizeof(*reported), answer.gaps, stdout) != answer.gaps ||
+	    fflush(stdout))
 		die("write");
 }
 
@@ -237,6 +278,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	gaps = pages(MAX_GAPS * sizeof(*gaps));
+	calls = pages(MAX_GAPS * sizeof(*calls));
+	reported = pages(MAX_GAPS * sizeof(*reported));
 	walk = pages(WALK_BYTES);
 	prctl(PR_SET_TIMERSLACK, 1);
 	pin(atoi(argv[1]));

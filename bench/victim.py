@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from noisetop.errors import NoisetopError
 
 SOURCE = Path(__file__).with_name("victim.c")
-INTERRUPTION_NS = 2000
-"""Gaps above it are taken for interruptions; below lies what the hypervisor does now and then."""
-
-_ANSWER = np.dtype([(name, "=u8") for name in ("gaps", "sent", "sent_in_all", "looks", "spun_ns")])
+_ANSWER = np.dtype(
+    [(name, "=u8") for name in ("gaps", "all_gaps", "sent", "sent_in_all", "spun_ns")]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +38,20 @@ class Spin:
     """What the victim saw in one period."""
 
     gaps_ns: NDArray[np.uint32]
+    """Gaps that a disturbance hit; all that are longer than 2 µs under a quiet load."""
+    all_gaps: int
+    """Gaps longer than 2 µs, whatever made them."""
     sent: int
     """Disturbances in the period; 0 for a quiet load."""
     sent_in_all: int
     """Those of the warm-up before it included."""
     spun_ns: int
 
-    @property
-    def interruptions_ns(self) -> NDArray[np.uint32]:
-        """Gaps that are interruptions."""
-        return self.gaps_ns[self.gaps_ns > INTERRUPTION_NS]
-
     def steady_ns(self, percentile: float) -> float:
-        """A percentile of the interruptions. Raises NoisetopError when there was none."""
-        if not len(self.interruptions_ns):
+        """A percentile of the gaps. Raises NoisetopError when there was none."""
+        if not len(self.gaps_ns):
             raise NoisetopError("the victim saw no interruption: is the other CPU overloaded?")
-        return float(np.percentile(self.interruptions_ns, percentile))
+        return float(np.percentile(self.gaps_ns, percentile))
 
 
 @dataclass(slots=True)
@@ -73,7 +70,10 @@ class Victim:
         stdin.flush()
         answer = np.frombuffer(_read(stdout, _ANSWER.itemsize), _ANSWER)[0]
         gaps = np.frombuffer(_read(stdout, 4 * int(answer["gaps"])), "=u4")
-        return Spin(gaps, int(answer["sent"]), int(answer["sent_in_all"]), int(answer["spun_ns"]))
+        counts = {
+            name: int(answer[name]) for name in ("all_gaps", "sent", "sent_in_all", "spun_ns")
+        }
+        return Spin(gaps, **counts)
 
 
 def _read(stream: IO[bytes], size: int) -> bytes:

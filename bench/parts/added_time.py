@@ -23,7 +23,7 @@ from bench.victim import Load, Spin
 from noisetop.errors import NoisetopError
 
 STEADY_PERCENTILE = 10
-"""Of the interruptions: on a guest with steal the median wanders, this does not."""
+"""Of the gaps that a disturbance hit: on a guest with steal the median wanders, this does not."""
 
 LOADS = (
     Load("ipi-1k", "ipi", 1_000, 400),
@@ -56,7 +56,7 @@ def gap_of(spin: Spin) -> Gap:
     return Gap(
         spin.steady_ns(STEADY_PERCENTILE),
         spin.steady_ns(50),
-        len(spin.interruptions_ns),
+        len(spin.gaps_ns),
         spin.sent,
         spin.spun_ns,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bench.process import ToolProcess, running, write_gate
 from bench.tools import Seen, Session, Setting, Tool
-from bench.tracepoints import Tracepoint, pairs
+from bench.tracepoints import Tracepoint, pairs, sampled
 
 _SUM = re.compile(r"^@(\w+)_ns: (\d+)$", re.MULTILINE)
 
@@ -19,7 +19,7 @@ def script_for(tracepoints: tuple[Tracepoint, ...], cpu: int) -> str:
     # Maps without a key are the cheapest that bpftrace has.
     lines = []
     starts = []
-    for entry, exit_ in pairs(tracepoints):
+    for entry, exit_ in pairs(sampled(tracepoints)):
         name = entry.name.rsplit("_", 1)[0]
         starts.append(f"@{name}_start")
         lines += [

@@ -26,11 +26,9 @@ def parse_closing(text: str) -> Seen:
 
 def parse_samples(lines: str) -> Seen:
     """Sum over the lines of ``noisetop top --json``."""
-    events = lost = 0
-    for line in lines.splitlines():
-        sample = json.loads(line)
-        events += sum(source["count"] for source in sample["sources"])
-        lost += sum(sample["losses"].values())
+    samples = [json.loads(line) for line in lines.splitlines()]
+    events = sum(cpu["count"] for sample in samples for cpu in sample["cpus"].values())
+    lost = sum(sample["lost"] for sample in samples)
     return Seen(events, lost)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bench.process import ToolProcess, running, write_gate
 from bench.tools import Seen, Session, Setting, Tool
+from bench.tracepoints import sampled
 
 _CAPTURED = re.compile(r"Captured and wrote .*?\((\d+) samples\)")
 _LOST = re.compile(r"lost (\d+) (?:chunks|events|samples)", re.IGNORECASE)
@@ -52,7 +53,7 @@ class PerfRecord:
         output = setting.folder / "perf.data"
         script, opened = write_gate(setting.folder)
         argv = ["perf", "record", "-C", str(setting.cpu), "-o", str(output)]
-        for tracepoint in setting.tracepoints:
+        for tracepoint in sampled(setting.tracepoints):
             argv += ["-e", str(tracepoint)]
         argv += ["--", "/bin/sh", str(script)]
         with running(argv, setting.housekeeping, setting.folder, "perf") as process:
