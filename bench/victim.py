@@ -66,8 +66,11 @@ class Victim:
         assert stdin
         assert stdout
         order = f"{load.kind} {load.per_second} {load.milliseconds} {load.lines}\n"
-        stdin.write(order.encode())
-        stdin.flush()
+        try:
+            stdin.write(order.encode())
+            stdin.flush()
+        except BrokenPipeError:
+            raise NoisetopError("the victim ended early: see its message above") from None
         answer = np.frombuffer(_read(stdout, _ANSWER.itemsize), _ANSWER)[0]
         gaps = np.frombuffer(_read(stdout, 4 * int(answer["gaps"])), "=u4")
         counts = {
