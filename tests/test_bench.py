@@ -26,7 +26,7 @@ from bench.machine import cpu_model, is_guest, machine_line
 from bench.parts import all_parts
 from bench.parts.added_interrupts import ALL_LOCAL, rates_of
 from bench.parts.added_time import LOADS, Gap, Gaps, check_seen, ratios_of, series_of, targets_of
-from bench.parts.programs import Measured
+from bench.parts.programs import Measured, by_name
 from bench.proc_interrupts import added, is_device, parse_interrupts
 from bench.process import ToolProcess
 from bench.regression import compare
@@ -283,6 +283,12 @@ class TestPrograms:
             7: "csd_entry",
             8: "?",
         }
+
+    def test_programs_that_share_a_cut_name_are_added_up(self) -> None:
+        before = {1: ProgramRuns(10, 100), 2: ProgramRuns(0, 0), 3: ProgramRuns(5, 5)}
+        after = {1: ProgramRuns(12, 150), 2: ProgramRuns(3, 30), 4: ProgramRuns(9, 9)}
+        found = by_name(before, after, {1: "call_function_s", 2: "call_function_s", 4: "new"})
+        assert found == {"call_function_s": ProgramRuns(5, 80)}
 
     def test_only_programs_of_the_disturbance_count(self) -> None:
         delta = {"often": ProgramRuns(100, 5000), "rare": ProgramRuns(1, 100_000)}

@@ -21,8 +21,8 @@ LOADS = (
     Load("timer cold", "timer", 1_000, 500, lines=16),
 )
 TOOLS = ("noisetop record", "bpftrace sums")
-SMALLEST_SHARE = 0.1
-"""Programs that ran less often than this per disturbance are left out of the tables."""
+SMALLEST_SHARE = 0.8
+"""Programs that ran less often than this per disturbance belong to something else, as the tick."""
 
 Deltas = list[dict[str, ProgramRuns]]
 
@@ -35,12 +35,11 @@ class Measured:
     programs: Deltas
 
     def names(self) -> list[str]:
-        """Programs that ran for most disturbances of the load, the dearest first."""
+        """Programs that ran for the disturbances of the load, the dearest first."""
         runs: dict[str, ProgramRuns] = {}
         for delta in self.programs:
             for name, part in delta.items():
-                total = runs.get(name, ProgramRuns(0, 0))
-                runs[name] = ProgramRuns(total.runs + part.runs, total.run_ns + part.run_ns)
+                runs[name] = runs.get(name, ProgramRuns(0, 0)).plus(part)
         often = [name for name in runs if runs[name].runs > SMALLEST_SHARE * sum(self.sent)]
         return sorted(often, key=lambda name: -runs[name].run_ns)
 
@@ -95,13 +94,19 @@ def measure(tool: Tool, setting: Setting, victim: Victim, rounds: int) -> dict[s
                 spin = victim.spin(load)
                 after = runs_of(pid)
                 measured[load.name].sent.append(spin.sent_in_all)
-                measured[load.name].programs.append(
-                    {
-                        names[number]: after[number].since(before[number])
-                        for number in before.keys() & after.keys() & names.keys()
-                    }
-                )
+                measured[load.name].programs.append(by_name(before, after, names))
     return measured
+
+
+def by_name(
+    before: Mapping[int, ProgramRuns], after: Mapping[int, ProgramRuns], names: Mapping[int, str]
+) -> dict[str, ProgramRuns]:
+    """What ran in between. The kernel keeps 15 characters of a name, so some may share one."""
+    found: dict[str, ProgramRuns] = {}
+    for number in before.keys() & after.keys() & names.keys():
+        total = found.get(names[number], ProgramRuns(0, 0))
+        found[names[number]] = total.plus(after[number].since(before[number]))
+    return found
 
 
 def figures_of(loads: Mapping[str, Measured]) -> dict[str, object]:
@@ -154,7 +159,7 @@ def table_of(tool: str, loads: Mapping[str, Measured]) -> Table:
         f"BPF programs of {tool}, ns per run",
         ("program", *loads),
         (*rows, ("all, per disturbance", *totals)),
-        "By the kernel's statistics, whose own cost is in the figures. Cold: the victim walks "
+        "By the kernel's statistics, over all CPUs; their own cost is in the figures. Cold: the victim walks "
         "through 32 MiB between two disturbances, of which there are 1000 per second.",
     )
 
