@@ -159,8 +159,8 @@ def table_of(tool: str, loads: Mapping[str, Measured]) -> Table:
         f"BPF programs of {tool}, ns per run",
         ("program", *loads),
         (*rows, ("all, per disturbance", *totals)),
-        "By the kernel's statistics, over all CPUs; their own cost is in the figures. Cold: the victim walks "
-        "through 32 MiB between two disturbances, of which there are 1000 per second.",
+        "By the kernel's statistics, over all CPUs; their own cost is in the figures. Cold: the "
+        "victim walks through 32 MiB between two disturbances, of which there are 1000 per second.",
     )
 
 
