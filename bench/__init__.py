@@ -1,0 +1,1 @@
+"""What noisetop costs, measured next to its peers in one run: ``python -m bench``."""

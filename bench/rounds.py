@@ -1,0 +1,69 @@
+"""The order of a run: every tool in every round, each between two periods without a tool."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from bench.tools import Seen, Setting, Tool
+
+Measured = TypeVar("Measured")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn(Generic[Measured]):
+    """A tool's turn in a round."""
+
+    tool: str
+    before: Measured
+    during: Measured
+    after: Measured
+    seen: Seen
+
+
+@dataclass(slots=True)
+class Rounds(Generic[Measured]):
+    """All turns of a run, by tool, in the order of the rounds."""
+
+    turns: dict[str, list[Turn[Measured]]] = field(default_factory=dict)
+
+    def add(self, turn: Turn[Measured]) -> None:
+        """Keeps a turn."""
+        self.turns.setdefault(turn.tool, []).append(turn)
+
+    def complete(self) -> int:
+        """Rounds that every tool has been through."""
+        return min((len(turns) for turns in self.turns.values()), default=0)
+
+
+def order_of(tools: Sequence[Tool], round_number: int) -> tuple[Tool, ...]:
+    """The tools, rotated by the round, so that none always follows the same one."""
+    start = round_number % len(tools) if tools else 0
+    return (*tools[start:], *tools[:start])
+
+
+def take_rounds(
+    tools: Sequence[Tool], setting: Setting, rounds: int, measure: Callable[[], Measured]
+) -> Rounds[Measured]:
+    """Measures without and with each tool, round after round."""
+    result: Rounds[Measured] = Rounds()
+    for number in _announced(rounds):
+        before = measure()
+        for tool in order_of(tools, number):
+            with tool.run(setting) as session:
+                during = measure()
+            after = measure()
+            result.add(Turn(tool.name, before, during, after, session.seen()))
+            before = after
+    return result
+
+
+def _announced(rounds: int) -> Iterator[int]:
+    for number in range(rounds):
+        start = time.monotonic()
+        yield number
+        seconds = time.monotonic() - start
+        print(f"bench: round {number + 1} of {rounds}, {seconds:.0f} s", file=sys.stderr)

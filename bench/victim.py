@@ -1,0 +1,112 @@
+"""Drives victim.c: a thread that spins on the watched CPU and reports its gaps."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisetop.errors import NoisetopError
+
+SOURCE = Path(__file__).with_name("victim.c")
+_ANSWER = np.dtype(
+    [(name, "=u8") for name in ("gaps", "all_gaps", "sent", "sent_in_all", "spun_ns")]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What the victim is disturbed with while it spins."""
+
+    name: str
+    kind: str
+    """``quiet``, ``ipi`` from the other CPU, or ``timer`` on its own."""
+    per_second: int
+    milliseconds: int
+    lines: int = 0
+    """Cache lines walked per look at the counter; above 0 the caches are cold for the tracer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spin:
+    """What the victim saw in one period."""
+
+    gaps_ns: NDArray[np.uint32]
+    """Gaps that a disturbance hit; all that are longer than 2 µs under a quiet load."""
+    all_gaps: int
+    """Gaps longer than 2 µs, whatever made them."""
+    sent: int
+    """Disturbances in the period; 0 for a quiet load."""
+    sent_in_all: int
+    """Those of the warm-up before it included."""
+    spun_ns: int
+
+    def steady_ns(self, percentile: float) -> float:
+        """A percentile of the gaps. Raises NoisetopError when there was none."""
+        if not len(self.gaps_ns):
+            raise NoisetopError("the victim saw no interruption: is the other CPU overloaded?")
+        return float(np.percentile(self.gaps_ns, percentile))
+
+
+@dataclass(slots=True)
+class Victim:
+    """The running victim; idle between spins."""
+
+    process: subprocess.Popen[bytes]
+
+    def spin(self, load: Load) -> Spin:
+        """Lets it spin under a load. Raises NoisetopError when it has ended."""
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin
+        assert stdout
+        order = f"{load.kind} {load.per_second} {load.milliseconds} {load.lines}\n"
+        try:
+            stdin.write(order.encode())
+            stdin.flush()
+        except BrokenPipeError:
+            raise NoisetopError("the victim ended early: see its message above") from None
+        answer = np.frombuffer(_read(stdout, _ANSWER.itemsize), _ANSWER)[0]
+        gaps = np.frombuffer(_read(stdout, 4 * int(answer["gaps"])), "=u4")
+        counts = {
+            name: int(answer[name]) for name in ("all_gaps", "sent", "sent_in_all", "spun_ns")
+        }
+        return Spin(gaps, **counts)
+
+
+def _read(stream: IO[bytes], size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) != size:
+        raise NoisetopError("the victim ended early: see its message above")
+    return data
+
+
+@contextmanager
+def running_victim(cpu: int, disturber_cpu: int, folder: Path) -> Iterator[Victim]:
+    """Compiles the victim into a folder and runs it until this is left."""
+    binary = folder / "victim"
+    command = ["cc", "-O2", "-pthread", "-o", str(binary), str(SOURCE)]
+    try:
+        subprocess.run(command, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NoisetopError(f"cannot compile the victim, install a C compiler: {error}") from error
+    process = subprocess.Popen(
+        [str(binary), str(cpu), str(disturber_cpu)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        yield Victim(process)
+    finally:
+        assert process.stdin
+        process.stdin.close()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
