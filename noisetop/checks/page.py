@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from noisetop.checks.files import shortened
 from noisetop.checks.machine import Machine, cpu_words
 from noisetop.checks.result import CheckResult, Status
+from noisetop.sanitize import printable
 from noisetop.system import format_cpu_list
 
 _INDENT = 10
@@ -22,11 +23,6 @@ _BOOT_HINT = (
     "Kernel command line: GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub (Debian, "
     "Ubuntu) or grub2-mkconfig -o /boot/grub2/grub.cfg (others); in force after a reboot."
 )
-
-
-def printable(text: str) -> str:
-    """Text of the kernel's or of users without anything that a terminal would act on."""
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def counts(results: Iterable[CheckResult]) -> dict[Status, int]:

@@ -53,6 +53,7 @@ CASES = [
         "and merges them",
         {"/sys/kernel/mm/ksm/run": "1", "/sys/kernel/mm/ksm/pages_sharing": "8"},
     ),
+    Case("C39", FAIL, "and merges them", {"/sys/kernel/mm/ksm/run": "2"}),
     Case("C39", SKIP, "does not exist", {"/sys/kernel/mm/": None}),
     Case("C40", PASS, "leaves memory"),
     Case("C40", PASS, "only one memory node", {"/proc/sys/kernel/numa_balancing": None}),

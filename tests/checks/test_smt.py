@@ -35,6 +35,14 @@ CASES = [
         {"/proc/stat": stat(idle=1200)},
         cpus=(3,),
     ),
+    Case(
+        "C37",
+        WARN,
+        "isolated but busy",
+        {f"{CPU}/cpu3/topology/thread_siblings_list": "2-3"},
+        {"/proc/stat": stat(user={2: 20}, idle=1180)},
+        cpus=(3,),
+    ),
     Case("C37", SKIP, "does not exist", {f"{CPU}/cpu2/topology/thread_siblings_list": None}),
     Case("C37", SKIP, "only the host knows", {"/proc/cpuinfo": "flags : tsc hypervisor"}),
 ]
