@@ -200,8 +200,11 @@ def bound_threads(machine: Machine) -> Verdict:
     if machine.tasks_hidden:
         raise CannotTellError(machine.tasks_hidden)
     before, after, seconds = machine.need_window()
-    watched = set(machine.cpus)
-    bound = [t for t in machine.tasks if t.kernel and t.allowed and t.allowed <= watched]
+    bound = [
+        task
+        for task in machine.tasks
+        if task.kernel and len(task.allowed or ()) == 1 and machine.hit(task.allowed or ())
+    ]
     if not bound:
         raise CannotTellError("no kernel thread is bound to these CPUs")
     ran = {

@@ -79,6 +79,14 @@ CASES = [
     Case("C58", PASS, "2 bound threads"),
     Case(
         "C58",
+        PASS,
+        "4 bound threads",
+        task(31, "kswapd0", "0-3", flags=KTHREAD),
+        task(31, "kswapd0", "0-3", flags=KTHREAD, switches=99),
+        cpus=(0, 1, 2, 3),
+    ),
+    Case(
+        "C58",
         WARN,
         "ksoftirqd/2 1 times",
         later=task(22, "ksoftirqd/2", "2", flags=KTHREAD | BOUND, switches=6),
