@@ -17,7 +17,7 @@ typedef unsigned long long noise_u64;
 
 #define NOISE_MAX_CPUS 4096
 #define NOISE_COMM_LEN 16
-#define NOISE_NAMED_TIDS 64
+#define NOISE_NAMED_TASKS 64
 
 /* First step of a source's path. */
 enum noise_class {
@@ -244,7 +244,7 @@ struct noise_cpu {
 	noise_u64 losses[NOISE_LOSSES];
 	noise_u32 wait_epoch; /* raised when nobody waits any more, whatever the counts say */
 	noise_u32 reserved_too;
-	noise_u32 named_tids[NOISE_NAMED_TIDS]; /* tasks told of lately, by low bits of tid */
+	noise_u32 named[NOISE_NAMED_TASKS]; /* hashes of tid and name told lately, by tid */
 	struct noise_raiser raisers[NOISE_SOFTIRQS];
 	noise_u32 waiting;   /* victims that wait for this CPU; any CPU may add */
 	noise_u32 throttled; /* those among them that may not run even when it is idle */

@@ -120,21 +120,19 @@ static __always_inline void thread_resync(struct noise_cpu *c)
  * kernel's own on an idle CPU. The idle task runs while somebody waits only when a quota says so.
  */
 static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct *next,
-					 bool next_is_victim, u32 waiting_tid)
+					 bool next_is_victim, u64 waker_tid)
 {
 	u32 flags = next->flags;
 	bool kernel_thread = flags & PF_KTHREAD && next->pid;
 	c->softirq_flags = 0;
-	if (!waiting_tid && (noise_victims != NOISE_VICTIMS_USERS || !kernel_thread))
+	if (!c->waiting_tid && (noise_victims != NOISE_VICTIMS_USERS || !kernel_thread))
 		return;
 	bpf_probe_read_kernel(c->comm, sizeof(c->comm), next->comm);
 	if (kernel_thread)
 		c->softirq_flags = thread_softirq_flags(c->comm);
-	struct noise_task *state = wait_state(c, next, false);
-	u64 waker = state ? (u64)state->waker_tid << 32 : 0;
 	u64 self = noise_victims != NOISE_VICTIMS_USERS && next_is_victim ? NOISE_FLAG_SELF : 0;
-	noise_open(c, NOISE_LEVEL_THREAD, thread_source, waker | next->pid,
-		   self << 32 | waiting_tid);
+	noise_open(c, NOISE_LEVEL_THREAD, thread_source, waker_tid << 32 | next->pid,
+		   self << 32 | c->waiting_tid);
 	if (!(flags & PF_WQ_WORKER))
 		return;
 	u64 function = (u64)BPF_CORE_READ(trigger_worker(next), current_func);
@@ -142,26 +140,30 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 		noise_open(c, NOISE_LEVEL_WORK, work_source, function, 0);
 }
 
-/* Keeps the count of those who wait for this CPU; the tid of one of them, or 0. */
-static __always_inline u32 thread_waiting(struct noise_cpu *c, u64 *ctx, bool next_is_victim)
+/* The wait of the task that runs now is over; the tid of whoever woke it for this run, or 0. */
+static __always_inline u32 thread_arrive(struct noise_cpu *c, struct task_struct *next)
 {
-	struct task_struct *prev = (void *)ctx[1];
-	struct task_struct *next = (void *)ctx[2];
-	if (next_is_victim) {
-		struct noise_task *state = wait_state(c, next, false);
-		if (state && state->wait)
-			wait_end(c, state, next->pid);
-	}
+	struct noise_task *state = wait_state(c, next, false);
 	if (!next->pid)
 		wait_clear(c);
-	if (thread_is_runnable(ctx, prev) && noise_is_victim(prev, prev->tgid, prev->flags)) {
-		struct noise_task *state = wait_state(c, prev, true);
-		if (state && !state->wait)
-			wait_begin(c, state, prev, NOISE_WAIT_PREEMPTED);
-	}
-	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
-		c->waiting_tid = 0;
-	return c->waiting_tid;
+	if (!state)
+		return 0;
+	u32 waker_tid = state->waker_tid;
+	if (state->wait)
+		wait_end(c, state, next->pid);
+	state->waker_tid = 0;
+	return waker_tid;
+}
+
+/* A victim that could go on waits from now on. Out of line, as it is the rarer way to leave. */
+static __noinline int thread_depart(struct noise_cpu *c, struct task_struct *prev)
+{
+	if (!c || !prev)
+		return 0;
+	struct noise_task *state = wait_state(c, prev, true);
+	if (state && !state->wait)
+		wait_begin(c, state, prev, NOISE_WAIT_PREEMPTED);
+	return 0;
 }
 
 SEC("tp_btf/sched_switch")
@@ -177,12 +179,19 @@ int thread_switch(u64 *ctx)
 	thread_leave(c);
 
 	bool next_is_victim = noise_is_victim(next, next->tgid, next->flags);
-	u32 waiting_tid = thread_waiting(c, ctx, next_is_victim);
-	c->tid = next->pid;
-	c->victim_tid = next_is_victim ? next->pid : waiting_tid;
+	u32 waker_tid = thread_arrive(c, next);
+	if (thread_is_runnable(ctx, prev) && noise_is_victim(prev, prev->tgid, prev->flags))
+		thread_depart(c, prev);
+	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
+		c->waiting_tid = 0;
+	u32 tid = next->pid;
+	/* Read apart: a load through one of two pointers is more than the verifier follows. */
+	u32 waiting_tid = READ_ONCE(c->waiting_tid);
+	c->tid = tid;
+	c->victim_tid = next_is_victim ? tid : waiting_tid;
 	c->synced = 1;
-	if (next_is_victim || waiting_tid)
+	if (c->victim_tid)
 		trigger_tell_name(c, next);
-	thread_enter(c, next, next_is_victim, waiting_tid);
+	thread_enter(c, next, next_is_victim, waker_tid);
 	return 0;
 }

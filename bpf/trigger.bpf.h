@@ -51,18 +51,22 @@ static __always_inline struct worker *trigger_worker(struct task_struct *task)
 	return BPF_CORE_READ(kthread, data);
 }
 
-/* Tells the name of a task when this CPU has not told it lately. */
+/* Tells what a task is called, when this CPU has not told just that lately. */
 static __noinline int trigger_tell_name(struct noise_cpu *c, struct task_struct *task)
 {
+	u64 comm[2] = {};
 	if (!c)
 		return 0;
 	u32 tid = BPF_CORE_READ(task, pid);
-	if (!tid || c->named_tids[tid % NOISE_NAMED_TIDS] == tid)
+	BPF_CORE_READ_INTO(&comm, task, comm);
+	u64 mixed = (comm[0] ^ comm[1] << 1 ^ tid) * 0x9e3779b97f4a7c15ull;
+	u32 told = mixed >> 32;
+	if (!tid || c->named[tid % NOISE_NAMED_TASKS] == told)
 		return 0;
 	u32 writer;
 	struct noise_event *event = noise_claim(c, &writer, false);
 	if (event) {
-		c->named_tids[tid % NOISE_NAMED_TIDS] = tid;
+		c->named[tid % NOISE_NAMED_TASKS] = told;
 		event->start_ns = bpf_ktime_get_ns();
 		event->gross_ns = 0;
 		event->net_ns = 0;
@@ -75,7 +79,7 @@ static __noinline int trigger_tell_name(struct noise_cpu *c, struct task_struct 
 		event->parent_source = thread_source;
 		event->level = NOISE_LEVEL_THREAD;
 		event->flags = NOISE_FLAG_NAME;
-		BPF_CORE_READ_INTO(&event->comm, task, comm);
+		__builtin_memcpy(event->comm, comm, sizeof(event->comm));
 	}
 	noise_commit(c, event, writer);
 	return 0;

@@ -30,6 +30,8 @@ INTERRUPTION = np.dtype(
         ("cpu", "<u2"),
         ("level", "u1"),
         ("flags", "u1"),
+        ("trigger", "<u4"),  # index into the Trigger list that goes with the table, 0: unknown
+        ("trigger_ns", "<u8"),  # when the trigger acted, CLOCK_MONOTONIC; 0: not known
     ]
 )
 

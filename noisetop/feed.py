@@ -33,7 +33,7 @@ class TracerFeed:
         self._total_start_ns = self._last_ns = self.tracer.start_ns
 
     def _summarizer(self) -> Summarizer:
-        return Summarizer(self.tracer.target.cpus, self.tracer.namer.sources)
+        return Summarizer(self.tracer.target.cpus, self.tracer.reader.namer.sources)
 
     def next(self) -> Sample:
         """Waits for the end of the interval that runs, then returns its sample."""
@@ -63,7 +63,7 @@ class TracerFeed:
             losses=self.tracer.losses(),
             own_cost=self.tracer.own_cost(),
             missing=self.tracer.missing(),
-            tasks=self.tracer.namer.tasks,
+            tasks=self.tracer.reader.tasks,
         )
 
     def reset(self) -> None:

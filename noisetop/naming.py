@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.event import INTERRUPTION, Events, Flag, Interruptions, Layout, Source, SourceKind
+from noisetop.interner import Column, Interner
 from noisetop.symbols import SymbolTable
 
 _COPIED = ("start_ns", "gross_ns", "net_ns", "victim_tid", "tid", "cpu", "level", "flags")
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 _LOW_BITS = np.uint64(0x0101010101010101)
 _HIGH_BITS = np.uint64(0x8080808080808080)
 
@@ -35,46 +35,22 @@ class Namer:
     sources: list[Source] = field(default_factory=list)
     functions: set[int] = field(default_factory=set)
     """Kernel addresses named so far."""
-    tasks: dict[int, str] = field(default_factory=dict)
-    """Names of victims by tid, as the events told them."""
     _index: dict[Source, int] = field(default_factory=dict)
-    _known: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
-    _known_source: npt.NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    _interner: Interner = field(init=False)
+    _events: Events = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._interner = Interner(lambda row: self._intern(self._source_of(self._events[row])))
 
     def interruptions(self, events: Events) -> Interruptions:
-        """The same intervals with their sources resolved, in the same order."""
-        telling = events["flags"] & (Flag.NAME | Flag.TRIGGER | Flag.WAIT) != 0
-        if telling.any():
-            for event in events[events["flags"] & Flag.NAME != 0]:
-                self.tasks[int(event["tid"])] = event["comm"].decode(errors="replace")
-            kept = np.flatnonzero(~telling)
-            events = (
-                events.view(np.uint8).reshape(len(events), -1)[kept].reshape(-1).view(events.dtype)
-            )
-        table = np.empty(len(events), INTERRUPTION)
+        """The same intervals with their sources resolved, in the same order, without triggers."""
+        table = np.zeros(len(events), INTERRUPTION)
         for name in _COPIED:
             table[name] = events[name]
         if len(events):
-            table["source"] = self._resolve(events)
+            self._events = events
+            table["source"] = self._interner.numbers(self._columns(events))
         return table
-
-    def _resolve(self, events: Events) -> npt.NDArray[np.uint32]:
-        keys = self._keys(events)
-        place = np.searchsorted(self._known, keys)
-        place[place == len(self._known)] = 0
-        new = np.ones(len(keys), bool) if not len(self._known) else self._known[place] != keys
-        if new.any():
-            self._learn(events[new], keys[new])
-            place = np.searchsorted(self._known, keys)
-        return self._known_source[place]
-
-    def _learn(self, events: Events, keys: npt.NDArray[np.uint64]) -> None:
-        fresh, first = np.unique(keys, return_index=True)
-        indices = [self._intern(self._source_of(events[i])) for i in first]
-        known = np.concatenate([self._known, fresh])
-        source = np.concatenate([self._known_source, np.array(indices, np.uint32)])
-        order = np.argsort(known)
-        self._known, self._known_source = known[order], source[order]
 
     def _intern(self, source: Source) -> int:
         if source not in self._index:
@@ -82,15 +58,11 @@ class Namer:
             self.sources.append(source)
         return self._index[source]
 
-    def _keys(self, events: Events) -> npt.NDArray[np.uint64]:
-        """A 64-bit hash per event of all that its path depends on.
-
-        Two different identities share one with a chance of 2^-64 per pair.
-        """
-        kinds = self.layout.kinds
+    def _columns(self, events: Events) -> list[Column]:
+        """All that the path of an event depends on."""
         identified = np.zeros(256, bool)
         commed = np.zeros(256, bool)
-        for number, kind in kinds.items():
+        for number, kind in self.layout.kinds.items():
             identified[number] = kind.identity not in ("none", "task")
             commed[number] = kind.identity in ("irq", "task")
         flags = events["flags"]
@@ -100,9 +72,7 @@ class Namer:
         key |= events["parent_source"].astype(np.uint64) << np.uint64(8)
         key |= events["parent_id"].astype(np.uint64) << np.uint64(16)
         key |= (flags & (Flag.THREADED | Flag.SELF)).astype(np.uint64) << np.uint64(32)
-        for word in (events["id"] * identified[events["source"]], words[:, 0], words[:, 1]):
-            key = _mix(key) ^ word
-        return _mix(key)
+        return [key, events["id"] * identified[events["source"]], words[:, 0], words[:, 1]]
 
     def _source_of(self, event: np.void) -> Source:
         kind = self.layout.kinds[int(event["source"])]
@@ -129,24 +99,21 @@ class Namer:
             known = number < len(self.names.softirqs)
             return (kind.noise_class, self.names.softirqs[number] if known else str(number))
         if kind.identity == "function":
-            self.functions.add(number)
-            function = self.names.symbols().name(number)
+            function = self.function_name(number)
             own = () if kind.name == kind.noise_class else (kind.name,)
             return (kind.noise_class, *own, function)
         return (kind.noise_class, kind.name)
+
+    def function_name(self, address: int) -> str:
+        """Name of a kernel function; noted, so that a recording can keep just these."""
+        self.functions.add(address)
+        return self.names.symbols().name(address)
 
     def _action_name(self, number: int, comm: str) -> str:
         """The action's full name; the event carries its first 15 bytes."""
         actions = self.names.irq_actions.get(number, ())
         matching = [name for name in actions if name.startswith(comm)]
         return matching[0] if len(matching) == 1 or (matching and not comm) else comm
-
-
-def _mix(key: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Finalizer of a 64-bit hash: every input bit reaches every output bit."""
-    key = (key ^ (key >> np.uint64(32))) * _MIX
-    key = (key ^ (key >> np.uint64(29))) * _MIX
-    return key ^ (key >> np.uint64(32))
 
 
 def _comm_words(comm: npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:

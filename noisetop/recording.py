@@ -8,6 +8,8 @@ from typing import Any
 
 from noisetop.event import Interruptions, Source
 from noisetop.summary import Losses, OwnCost, Summarizer, Summary
+from noisetop.trigger import Trigger
+from noisetop.waits import WaitBook
 
 
 @dataclass(slots=True)
@@ -24,6 +26,12 @@ class Recording:
     read_chunks: Callable[[], Iterator[Interruptions]]
     """Starts reading from the beginning. Within a CPU intervals come in the order of their end,
     but for those that interrupted the writing of another one."""
+    triggers: list[Trigger] = field(default_factory=lambda: [Trigger()])
+    """What the tables' ``trigger`` indexes; complete only after all chunks were read."""
+    waits: WaitBook = field(default_factory=WaitBook)
+    """Of the victims; complete only after all chunks were read."""
+    stacks: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Kernel stacks of triggers by Trigger.stack, innermost function first."""
     losses: Losses = field(default_factory=Losses)
     own_cost: OwnCost = field(default_factory=OwnCost)
     missing: tuple[str, ...] = ()

@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.errors import NoisetopError
-from noisetop.event import Events, Interruptions, Layout
-from noisetop.naming import Namer, Names
+from noisetop.event import Events, Flag, Interruptions, Layout
+from noisetop.naming import Names
+from noisetop.reading import RecordReader
 from noisetop.recording import Recording
 from noisetop.recording_json import losses_from_dict, own_cost_from_dict
 from noisetop.sanitize import printable
@@ -155,7 +156,7 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
         irq_actions={int(irq): tuple(names) for irq, names in head["irq_actions"].items()},
         symbols=lambda: blocks.symbols or SymbolTable(),
     )
-    namer = Namer(layout, names)
+    reader = RecordReader(layout, names)
     said = blocks.said
     end_ns = int(said.get("end_ns") or _last_end_ns(content, blocks, layout))
     if end_ns < blocks.start_ns:
@@ -165,12 +166,15 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
         cpus=tuple(map(int, head["cpus"])),
         start_ns=blocks.start_ns,
         end_ns=end_ns,
-        sources=namer.sources,
-        read_chunks=lambda: _chunks(path, content, blocks, namer),
+        sources=reader.namer.sources,
+        triggers=reader.join.triggers,
+        waits=reader.waits,
+        stacks=_stacks_of(said),
+        read_chunks=lambda: _chunks(path, content, blocks, reader),
         losses=losses_from_dict(said.get("losses") or {"by_cpu": blocks.losses}),
         own_cost=own_cost_from_dict(said.get("own_cost", {})),
         missing=tuple(map(str, said.get("missing", head["metadata"].get("missing", ())))),
-        tasks=namer.tasks,
+        tasks=reader.tasks,
         ended=str(said.get("ended", "")),
         damage=blocks.damage or ("" if "end_ns" in said else "it was cut short"),
     )
@@ -241,23 +245,35 @@ def _events(content: mmap.mmap, blocks: _Blocks, layout: Layout) -> Iterator[Eve
 
 def _last_end_ns(content: mmap.mmap, blocks: _Blocks, layout: Layout) -> int:
     """Of a recording that was cut short: when its last interruption ended."""
-    ends = [events["start_ns"] + events["gross_ns"] for events in _events(content, blocks, layout)]
-    return max((int(end.max()) for end in ends if len(end)), default=blocks.start_ns)
+    last_ns = blocks.start_ns
+    for events in _events(content, blocks, layout):
+        intervals = events["flags"] & (Flag.TRIGGER | Flag.NAME) == 0
+        ends = events["start_ns"][intervals] + events["gross_ns"][intervals]
+        last_ns = max(last_ns, int(ends.max(initial=0)))
+    return last_ns
+
+
+def _stacks_of(said: dict[str, Any]) -> dict[int, tuple[str, ...]]:
+    stacks = said.get("stacks", {})
+    return {int(key): tuple(map(str, names)) for key, names in stacks.items()}
 
 
 def _chunks(
-    path: Path, content: mmap.mmap, blocks: _Blocks, namer: Namer
+    path: Path, content: mmap.mmap, blocks: _Blocks, reader: RecordReader
 ) -> Iterator[Interruptions]:
+    reader.restart()
     pending: list[npt.NDArray[np.uint8]] = []
     size = 0
     for place, (offset, count) in enumerate(blocks.events, 1):
         # As bytes: NumPy copies structured arrays field by field.
-        length = count * namer.layout.event.itemsize
+        length = count * reader.layout.event.itemsize
         pending.append(np.frombuffer(content, np.uint8, length, offset))
         size += length
-        if size >= _CHUNK_BYTES or place == len(blocks.events):
+        last = place == len(blocks.events)
+        if size >= _CHUNK_BYTES or last:
             with _damage_told(path):
-                table = namer.interruptions(np.concatenate(pending).view(namer.layout.event))
+                records = np.concatenate(pending).view(reader.layout.event)
+                table = reader.read(records, last=last)
             yield table
             pending, size = [], 0
             # What was read counts as our memory as long as it stays mapped.

@@ -14,8 +14,9 @@ import numpy as np
 
 from noisetop import _native, housekeeping, system
 from noisetop.event import Interruptions, Layout
-from noisetop.naming import Namer, Names
+from noisetop.naming import Names
 from noisetop.privileges import explain
+from noisetop.reading import RecordReader
 from noisetop.spool import losses_by_cpu
 from noisetop.summary import Losses, OwnCost
 from noisetop.symbols import SymbolTable, read_kallsyms
@@ -79,7 +80,7 @@ class Tracer:
     house: tuple[int, ...] = ()
     """CPUs for the tool's own threads; empty: none left."""
     layout: Layout = field(init=False)
-    namer: Namer = field(init=False)
+    reader: RecordReader = field(init=False)
     names: Names = field(init=False)
     start_ns: int = 0
     end_ns: int = 0
@@ -94,7 +95,7 @@ class Tracer:
             housekeeping.bind(self.house)
         self.layout = Layout.from_native(_native.layout())
         self.names = Names(system.softirq_names(), system.irq_actions(), self._read_symbols)
-        self.namer = Namer(self.layout, self.names)
+        self.reader = RecordReader(self.layout, self.names)
         try:
             self._session = _native.Session(
                 cpus=self.target.cpus,
@@ -179,9 +180,9 @@ class Tracer:
         self.end_ns = self._session.close_books()
 
     def read(self) -> Interruptions:
-        """What was traced since the last call."""
-        events = np.frombuffer(self._session.read(), self.layout.event)
-        return self.namer.interruptions(events)
+        """What was traced since the last call; all of it once the books are closed."""
+        records = np.frombuffer(self._session.read(), self.layout.event)
+        return self.reader.read(records, last=bool(self.end_ns))
 
     @property
     def spool_errno(self) -> int:
@@ -217,8 +218,10 @@ class Tracer:
         )
 
     def missing(self) -> tuple[str, ...]:
-        """Tracepoints that this kernel does not have."""
-        return tuple(p["tracepoint"] for p in self._session.programs() if not p["loaded"])
+        """What this kernel has no tracepoints for, by their names without _entry and _exit."""
+        absent = (p["tracepoint"] for p in self._session.programs() if not p["loaded"])
+        names = (name.removesuffix("_entry").removesuffix("_exit") for name in absent)
+        return tuple(dict.fromkeys(names))
 
     def own_cost(self) -> OwnCost:
         """What the tool used since the books were opened."""

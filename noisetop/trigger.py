@@ -127,6 +127,11 @@ class TriggerJoin:
         self._links = self._empty()
         self._tick = self._intern(Trigger(context="tick"))
 
+    def restart(self) -> None:
+        """Forgets the triggers taken so far, but not their numbers."""
+        self._books.clear()
+        self._links = self._empty()
+
     def _empty(self) -> _Book:
         return _Book(np.empty(0, self.layout.trigger))
 

@@ -71,8 +71,9 @@ def interruption(
 
 
 def table(*rows: tuple[int, ...]) -> Interruptions:
-    """Rows as an array."""
-    return np.array(list(rows), INTERRUPTION)
+    """Rows as an array; without the last columns they have no trigger."""
+    width = len(INTERRUPTION.names or ())
+    return np.array([(*row, *[0] * (width - len(row))) for row in rows], INTERRUPTION)
 
 
 def recording(

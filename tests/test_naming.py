@@ -83,20 +83,6 @@ def test_what_follows_the_end_of_a_name_is_ignored() -> None:
     assert namer().interruptions(rows)["source"].tolist() == [0, 0]
 
 
-def test_a_told_name_is_no_interruption() -> None:
-    one = namer()
-    table = one.interruptions(
-        events(
-            {"source": "softirq", "id": 1, "net_ns": 10},
-            {"source": "thread", "tid": 77, "comm": b"victim", "flags": Flag.NAME},
-            {"source": "softirq", "id": 0, "net_ns": 20},
-        )
-    )
-    assert table["net_ns"].tolist() == [10, 20]
-    assert one.tasks == {77: "victim"}
-    assert [one.sources[number].path[1] for number in table["source"]] == ["TIMER", "HI"]
-
-
 def test_bytes_that_are_no_text_do_not_fail() -> None:
     assert paths({"source": "thread", "comm": b"\xff\xfe"}) == [("thread", "\ufffd\ufffd")]
 

@@ -101,6 +101,9 @@ static void spool__append(struct tracer *t, const struct noise_event *events, si
 	static const struct noise_block no_header;
 	size_t bytes = count * sizeof(*events);
 	int err = 0;
+	/* The head of the file is not written yet: a block's worth is kept until it is. */
+	if (!t->window_start_ns && t->staging.size >= SPOOL_BLOCK_BYTES)
+		return;
 	if (!t->staging.size)
 		err = buffer__append(&t->staging, &no_header, sizeof(no_header));
 	if (!err)
@@ -111,7 +114,7 @@ static void spool__append(struct tracer *t, const struct noise_event *events, si
 	else
 		t->spooled += count;
 	pthread_mutex_unlock(&t->lock);
-	if (t->staging.size >= SPOOL_BLOCK_BYTES)
+	if (t->staging.size >= SPOOL_BLOCK_BYTES && t->window_start_ns)
 		spool__flush(t);
 }
 
@@ -137,14 +140,25 @@ static void deliver(struct tracer *t, const struct noise_event *events, size_t c
 		batch__append(t, events, count);
 }
 
-/* Hands on the longest runs of events that lie wholly inside the window. */
+/*
+ * Intervals count when they lie wholly inside the window. What explains them counts from before it
+ * as well: a timer may have been armed long ago.
+ */
+static bool is_wanted(const struct noise_event *event, uint64_t start_ns, uint64_t end_ns)
+{
+	if (event->flags & (NOISE_FLAG_TRIGGER | NOISE_FLAG_NAME))
+		return event->start_ns <= end_ns;
+	return start_ns && event->start_ns >= start_ns &&
+	       event->start_ns + event->gross_ns <= end_ns;
+}
+
+/* Hands on the longest runs of records that are wanted. */
 static void deliver_window(struct tracer *t, const struct noise_event *events, size_t count,
 			   uint64_t start_ns, uint64_t end_ns)
 {
 	size_t first = 0;
 	for (size_t i = 0; i < count; i++) {
-		const struct noise_event *event = &events[i];
-		if (event->start_ns >= start_ns && event->start_ns + event->gross_ns <= end_ns)
+		if (is_wanted(&events[i], start_ns, end_ns))
 			continue;
 		deliver(t, events + first, i - first);
 		first = i + 1;
@@ -166,8 +180,7 @@ static void drain_ring(struct tracer *t, struct noise_cpu *state, uint32_t ring,
 		size_t count = records - index;
 		if (count > head - tail)
 			count = head - tail;
-		if (start_ns)
-			deliver_window(t, base + index, count, start_ns, end_ns);
+		deliver_window(t, base + index, count, start_ns, end_ns);
 		tail += count;
 		__atomic_store_n(&state->tails[ring], tail, __ATOMIC_RELEASE);
 	}
@@ -184,7 +197,7 @@ void drain__now(struct tracer *t)
 	for (size_t i = 0; i < t->config.cpu_count; i++)
 		for (uint32_t ring = 0; ring < NOISE_RINGS; ring++)
 			drain_ring(t, &t->states[i], ring, start_ns, end_ns);
-	if (t->config.spool_fd >= 0)
+	if (t->config.spool_fd >= 0 && start_ns)
 		spool__flush(t);
 	pthread_mutex_unlock(&t->pass);
 }

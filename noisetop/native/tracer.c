@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,10 +25,29 @@ _Static_assert(offsetof(struct noise_cpu, tails) % 64 == 0, "what user space wri
 
 static char last_message[256];
 
+/* The verifier's reason: the line before its closing statistics. Cuts the text there. */
+static const char *verdict(char *text)
+{
+	char *end = strstr(text, "\nprocessed ");
+	if (!end)
+		return text;
+	*end = '\0';
+	char *line = strrchr(text, '\n');
+	return line ? line + 1 : text;
+}
+
+/* Later messages only say that the step failed; the first one says why. */
 static int keep_warning(enum libbpf_print_level level, const char *format, va_list args)
 {
-	if (level == LIBBPF_WARN)
-		vsnprintf(last_message, sizeof(last_message), format, args);
+	char *text;
+	if (level != LIBBPF_WARN || vasprintf(&text, format, args) < 0)
+		return 0;
+	if (strstr(text, "PROG LOAD LOG"))
+		snprintf(last_message, sizeof(last_message), "%.*s: %s",
+			 (int)strcspn(text + 8, ":"), text + 8, verdict(text));
+	else if (!last_message[0])
+		snprintf(last_message, sizeof(last_message), "%s", text);
+	free(text);
 	return 0;
 }
 

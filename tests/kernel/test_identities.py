@@ -78,7 +78,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
         tracer.open_books()
         before_too = books.everything()
         slices = books.slices_of_init()
-        live = Summarizer(cpus, tracer.namer.sources)
+        live = Summarizer(cpus, tracer.reader.namer.sources)
         for _ in range(SECONDS):
             time.sleep(1)
             live.add(tracer.read())

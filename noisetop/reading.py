@@ -1,0 +1,77 @@
+"""From the bytes of the rings to interruptions: every record goes where it belongs.
+
+The live view and recordings are read by the same code, so they cannot differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from noisetop.event import Events, Flag, Interruptions, Layout
+from noisetop.naming import Namer, Names
+from noisetop.trigger import TriggerJoin
+from noisetop.waits import WaitBook
+
+_HELD_NS = 5_000_000
+"""Rings of two CPUs are not read at one moment: an event this young may wait for its trigger."""
+
+
+@dataclass(slots=True)
+class RecordReader:
+    """Takes records in the order of the rings, in any number of pieces."""
+
+    layout: Layout
+    names: Names
+    namer: Namer = field(init=False)
+    join: TriggerJoin = field(init=False)
+    tasks: dict[int, str] = field(default_factory=dict)
+    """Names by tid, as the records told them."""
+    waits: WaitBook = field(default_factory=WaitBook)
+    _held: Events = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.namer = Namer(self.layout, self.names)
+        self.join = TriggerJoin(self.layout, self.namer.function_name, self.tasks)
+        self._held = np.empty(0, self.layout.event)
+
+    def restart(self) -> None:
+        """The next call begins from the first record again."""
+        self._held = self._held[:0]
+        self.waits.clear()
+        self.join.restart()
+
+    def read(self, records: Events, *, last: bool) -> Interruptions:
+        """Interruptions with sources and triggers; the youngest are kept for the next call, unless
+        this is the last one."""
+        kinds = records["flags"] & (Flag.NAME | Flag.TRIGGER | Flag.WAIT)
+        for record in records[kinds == Flag.NAME]:
+            self.tasks[int(record["tid"])] = record["comm"].decode(errors="replace")
+        triggers = _chosen(records, kinds == Flag.TRIGGER).view(self.layout.trigger)
+        if len(triggers):
+            self.join.add(triggers)
+        self.waits.add(_chosen(records, kinds == Flag.WAIT))
+        events = self._due(_chosen(records, kinds == 0), last=last)
+        table = self.namer.interruptions(events)
+        table["trigger"], table["trigger_ns"] = self.join.join(events)
+        return table
+
+    def _due(self, events: Events, *, last: bool) -> Events:
+        if len(self._held):
+            events = np.concatenate([self._held, events])
+        if last or not len(events):
+            self._held = events[:0]
+            return events
+        ends = events["start_ns"] + events["gross_ns"]
+        due = ends <= ends.max() - np.uint64(_HELD_NS)
+        self._held = _chosen(events, ~due)
+        return _chosen(events, due)
+
+
+def _chosen(records: Events, wanted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Events:
+    """Some of the records. As plain bytes, because NumPy copies overlapping fields one by one."""
+    if wanted.all():
+        return records
+    raw = np.ascontiguousarray(records).view(np.uint8).reshape(len(records), -1)
+    return raw[np.flatnonzero(wanted)].reshape(-1).view(records.dtype)

@@ -1,0 +1,71 @@
+"""How long victims could have run but did not, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from noisetop.event import Events
+
+REASONS = ("preempted", "woken", "throttled")
+"""By the values of ``enum noise_wait``: pushed off its CPU; woken and not yet running; its control
+group has used up its CPU quota."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWait:
+    """The waits of one victim."""
+
+    count: dict[str, int]
+    """By reason."""
+    total_ns: dict[str, int]
+    max_ns: int
+
+    @property
+    def sum_ns(self) -> int:
+        """All its waits: what /proc/PID/schedstat calls run delay."""
+        return sum(self.total_ns.values())
+
+
+@dataclass(slots=True)
+class WaitBook:
+    """Adds up the waits that the records tell. A task waits for one CPU at a time."""
+
+    _count: dict[tuple[int, str], int] = field(default_factory=dict)
+    _total_ns: dict[tuple[int, str], int] = field(default_factory=dict)
+    _max_ns: dict[int, int] = field(default_factory=dict)
+
+    def add(self, records: Events) -> None:
+        """Takes records that carry Flag.WAIT."""
+        if not len(records):
+            return
+        groups = records["tid"].astype(np.uint64) << np.uint64(8) | records["level"]
+        keys, place = np.unique(groups, return_inverse=True)
+        counts = np.bincount(place)
+        totals = np.bincount(place, records["gross_ns"].astype(np.float64)).astype(np.int64)
+        largest = np.zeros(len(keys), np.uint64)
+        np.maximum.at(largest, place, records["gross_ns"])
+        for i, packed in enumerate(keys.tolist()):
+            tid, reason = packed >> 8, REASONS[packed & 0xFF]
+            self._count[tid, reason] = self._count.get((tid, reason), 0) + int(counts[i])
+            self._total_ns[tid, reason] = self._total_ns.get((tid, reason), 0) + int(totals[i])
+            self._max_ns[tid] = max(self._max_ns.get(tid, 0), int(largest[i]))
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self._count.clear()
+        self._total_ns.clear()
+        self._max_ns.clear()
+
+    def by_task(self) -> Mapping[int, TaskWait]:
+        """The waits of each victim so far."""
+        return {
+            tid: TaskWait(
+                count={r: self._count[tid, r] for r in REASONS if (tid, r) in self._count},
+                total_ns={r: self._total_ns[tid, r] for r in REASONS if (tid, r) in self._total_ns},
+                max_ns=largest,
+            )
+            for tid, largest in self._max_ns.items()
+        }

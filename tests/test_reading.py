@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from noisetop.event import Flag
+from noisetop.reading import RecordReader
+from tests.recordings import events, layout, names
+
+
+def reader() -> RecordReader:
+    return RecordReader(layout(), names({}))
+
+
+def test_a_told_name_is_no_interruption() -> None:
+    one = reader()
+    table = one.read(
+        events(
+            {"source": "softirq", "id": 1, "net_ns": 10},
+            {"source": "thread", "tid": 77, "comm": b"victim", "flags": Flag.NAME},
+            {"source": "softirq", "id": 0, "net_ns": 20},
+        ),
+        last=True,
+    )
+    assert table["net_ns"].tolist() == [10, 20]
+    assert one.tasks == {77: "victim"}
+    assert [one.namer.sources[number].path[1] for number in table["source"]] == ["TIMER", "HI"]
+
+
+def test_the_youngest_wait_for_their_triggers_and_nothing_is_lost() -> None:
+    one = reader()
+    rows = [{"source": "softirq", "start_ns": i * 1_000_000, "gross_ns": 10} for i in range(20)]
+    first = one.read(events(*rows[:10]), last=False)
+    second = one.read(events(*rows[10:]), last=True)
+    starts = [*first["start_ns"].tolist(), *second["start_ns"].tolist()]
+    assert len(first) == 5
+    assert starts == [row["start_ns"] for row in rows]
+
+
+def test_waits_are_added_up_by_victim_and_reason() -> None:
+    one = reader()
+    wait = {"source": "thread", "tid": 5, "flags": Flag.WAIT}
+    table = one.read(
+        events({**wait, "gross_ns": 30, "level": 0}, {**wait, "gross_ns": 12, "level": 1}),
+        last=True,
+    )
+    assert len(table) == 0
+    (waited,) = one.waits.by_task().values()
+    assert (waited.total_ns, waited.sum_ns, waited.max_ns) == (
+        {"preempted": 30, "woken": 12},
+        42,
+        30,
+    )
