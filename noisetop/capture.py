@@ -63,7 +63,12 @@ class Capture:
             )
         try:
             SpoolWriter(self.fd, tracer.layout).write_end(
-                tracer.end_ns, tracer.losses(), tracer.own_cost(), tracer.missing(), reason
+                tracer.end_ns,
+                tracer.losses(),
+                tracer.own_cost(),
+                tracer.missing(),
+                reason,
+                tracer.kernel_stacks(),
             )
         except OSError as error:
             raise NoisetopError(

@@ -69,6 +69,7 @@ class SpoolWriter:
         own_cost: OwnCost,
         missing: tuple[str, ...],
         ended: str,
+        stacks: dict[int, tuple[str, ...]] | None = None,
     ) -> None:
         """Marks the recording as whole."""
         self._write_json(
@@ -77,6 +78,7 @@ class SpoolWriter:
                 "losses": asdict(losses),
                 "own_cost": asdict(own_cost),
                 "missing": missing,
+                "stacks": stacks or {},
                 "ended": ended,
             }
         )

@@ -67,7 +67,8 @@ def online_cpus(root: Path = ROOT) -> tuple[int, ...]:
 
 def isolated_cpus(root: Path = ROOT) -> tuple[int, ...]:
     """CPUs kept out of the scheduler's domains, by isolcpus= or a cpuset partition."""
-    partitions = read_text(root / "sys/fs/cgroup/cpuset.cpus.isolated")
+    groups = cgroup2_root(root) or Path("/sys/fs/cgroup")
+    partitions = read_text(root / groups.relative_to("/") / "cpuset.cpus.isolated")
     by_cpuset = parse_cpu_list(partitions) if partitions else ()
     return tuple(sorted({*_cpu_file("isolated", root), *by_cpuset}))
 
@@ -75,6 +76,29 @@ def isolated_cpus(root: Path = ROOT) -> tuple[int, ...]:
 def nohz_full_cpus(root: Path = ROOT) -> tuple[int, ...]:
     """CPUs whose tick may stop while one task runs."""
     return _cpu_file("nohz_full", root)
+
+
+def cgroup2_root(root: Path = ROOT) -> Path | None:
+    """Where the cgroup2 file system is mounted, or None."""
+    for line in read_text(root / "proc/mounts").splitlines():
+        fields = line.split()
+        if len(fields) > 2 and fields[2] == "cgroup2":
+            return Path(fields[1])
+    return None
+
+
+def process_tree(pid: int, root: Path = ROOT) -> tuple[int, ...]:
+    """A process and all that descend from it, as they are now."""
+    children: dict[int, list[int]] = {}
+    for path in (root / "proc").glob("[0-9]*/stat"):
+        # The name may hold spaces and parentheses: the fields follow its last one.
+        fields = read_text(path).rpartition(")")[2].split()
+        if len(fields) > 1:
+            children.setdefault(int(fields[1]), []).append(int(path.parent.name))
+    found = [pid]
+    for parent in found:
+        found += children.get(parent, [])
+    return tuple(found)
 
 
 def check_cpus(cpus: Iterable[int], root: Path = ROOT) -> tuple[int, ...]:

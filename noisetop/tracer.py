@@ -112,6 +112,8 @@ class Tracer:
                 drain_interval_ns=DRAIN_INTERVAL_NS,
                 batch_limit=_BATCH_LIMIT_BYTES if self.keep_batches else 0,
             )
+            if self.target.follow:
+                self._add_tree()
             self._attach()
         except _native.TracerError as error:
             self._discard()
@@ -132,6 +134,10 @@ class Tracer:
     def _discard(self) -> None:
         with contextlib.suppress(AttributeError):  # failed before there was a session
             self._session.close()
+
+    def _add_tree(self) -> None:
+        for pid in system.process_tree(self.target.pid):
+            self._session.add_victim(pid)
 
     def _bounded_ring_records(self) -> int:
         """The wanted size, halved until the rings of all CPUs stay within 1 GiB."""
@@ -216,6 +222,12 @@ class Tracer:
             for program in self._session.programs()
             if not program["name"].endswith(_TWINS)
         )
+
+    def kernel_stacks(self) -> dict[int, tuple[str, ...]]:
+        """Stacks of triggers by their ids, innermost function first."""
+        name = self.reader.namer.function_name
+        stacks = self._session.stacks()
+        return {key: tuple(map(name, addresses)) for key, addresses in stacks.items()}
 
     def missing(self) -> tuple[str, ...]:
         """What this kernel has no tracepoints for, by their names without _entry and _exit."""

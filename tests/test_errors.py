@@ -49,7 +49,7 @@ def fails(status: int, *arguments: str | Path) -> str:
         (("--",), "after -- there must be a command to run"),
         (("recrod",), "there is no command 'recrod': did you mean noisetop record?"),
         (("xyzzy",), "there is no command 'xyzzy': see noisetop --help"),
-        (("-p", "1", "--", "true"), "give -p or a command after --, not both"),
+        (("-p", "1", "--", "true"), "give -p, --cgroup or a command after --, not two of them"),
     ],
 )
 def test_usage(arguments: tuple[str, ...], line: str) -> None:

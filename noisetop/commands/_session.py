@@ -43,10 +43,11 @@ class Session:
     def __init__(self, args: argparse.Namespace) -> None:
         self._stack = ExitStack()
         self._records = ring_records(args)
+        self._stacks = not args.no_stacks
         self.stopper = Stopper(duration_ns=parse_duration(args.duration) if args.duration else 0)
-        if args.workload and args.pid is not None:
-            raise UsageError("give -p or a command after --, not both")
-        explicit = args.cpus is not None or args.pid is not None
+        if args.workload and not (args.pid is None and args.cgroup is None):
+            raise UsageError("give -p, --cgroup or a command after --, not two of them")
+        explicit = not (args.cpus is None and args.pid is None and args.cgroup is None)
         self.target = target_of(args) if explicit or not args.workload else Target(())
         check_privileges()
         self.workload: Workload | None = None
@@ -58,7 +59,9 @@ class Session:
         """Without -c the command itself is what is watched."""
         self.workload = Workload.prepare(args.workload)
         if args.cpus is None:
-            self.target = process_target(self.workload.pid, online_cpus(), args.workload[0])
+            self.target = process_target(
+                self.workload.pid, online_cpus(), args.workload[0], follow=True
+            )
 
     def __enter__(self) -> Self:
         self._stack.callback(self.stopper.close)
@@ -89,6 +92,7 @@ class Session:
             spool_fd=spool_fd,
             keep_batches=keep_batches,
             ring_records=self._records,
+            stacks=self._stacks,
             house=self.house,
         )
 

@@ -21,6 +21,10 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("-C", "--cpu", dest="cpus", help=argparse.SUPPRESS)
     what.add_argument("-p", "--pid", type=int, help="a process, with all its threads")
+    what.add_argument("--follow", action="store_true", help="with -p: also what it starts")
+    what.add_argument(
+        "--cgroup", metavar="PATH", type=Path, help="all processes of a control group (v2)"
+    )
     tool = parser.add_argument_group("the tool itself")
     tool.add_argument(
         "-H",
@@ -29,6 +33,11 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
         help="CPUs for noisetop's own threads; default: those that are not watched",
     )
     tool.add_argument("--housekeeping", dest="house_keeping", help=argparse.SUPPRESS)
+    tool.add_argument(
+        "--no-stacks",
+        action="store_true",
+        help="do not take the kernel stacks of those who send interrupts",
+    )
     tool.add_argument(
         "--ring-size",
         metavar="KIB",
@@ -49,9 +58,15 @@ def ring_records(args: argparse.Namespace) -> int:
 
 def target_of(args: argparse.Namespace) -> Target:
     """What the options ask to watch. Raises UsageError."""
-    if args.pid is not None:
+    if args.pid is not None and args.cgroup is not None:
+        raise UsageError("give -p or --cgroup, not both")
+    if args.follow and args.pid is None:
+        raise UsageError("--follow goes with -p")
+    if args.pid is not None or args.cgroup is not None:
         cpus = system.online_cpus() if args.cpus is None else _cpus_of(args)
-        return process_target(args.pid, cpus)
+        if args.cgroup is not None:
+            return cgroup_target(args.cgroup, cpus)
+        return process_target(args.pid, cpus, follow=args.follow)
     if args.cpus is not None:
         return cpu_target(_cpus_of(args))
     return cpu_target(system.isolated_cpus() or system.online_cpus())
@@ -67,14 +82,33 @@ def cpu_target(cpus: tuple[int, ...]) -> Target:
     return Target(cpus, title=f"{noun} {system.format_cpu_list(cpus)}")
 
 
-def process_target(pid: int, cpus: tuple[int, ...], name: str | None = None) -> Target:
+def cgroup_target(path: Path, cpus: tuple[int, ...]) -> Target:
+    """The processes of a control group and of those below it. Raises UsageError.
+
+    ``path`` is a folder, or a name below where the cgroup2 file system is mounted.
+    """
+    root = system.cgroup2_root()
+    if root is None:
+        raise UsageError("no cgroup v2 file system is mounted: see /proc/mounts")
+    folder = (root / str(path).lstrip("/")) if not path.is_dir() else path.absolute()
+    if not folder.is_dir() or not folder.is_relative_to(root):
+        raise UsageError(f"{path} is no control group: see {root}")
+    level = len(folder.relative_to(root).parts)
+    # The number of a control group is that of its folder: kernfs, on 64 bit machines.
+    return Target(cpus, title=f"cgroup {path}", cgroup_id=folder.stat().st_ino, cgroup_level=level)
+
+
+def process_target(
+    pid: int, cpus: tuple[int, ...], name: str | None = None, *, follow: bool = False
+) -> Target:
     """PID mode. Raises UsageError when there is no such process."""
     tgid = _thread_group(pid)
     if not tgid:
         raise UsageError(f"there is no process {pid}: see ps -e")
     if tgid != pid:
         raise UsageError(f"{pid} is a thread of process {tgid}: use -p {tgid}")
-    return Target(cpus, pid=pid, title=f"PID {pid} ({name or system.task_name(pid)})")
+    title = f"PID {pid} ({name or system.task_name(pid)})"
+    return Target(cpus, pid=pid, title=title, follow=follow)
 
 
 def _thread_group(pid: int) -> int:

@@ -265,29 +265,42 @@ static PyObject *session_programs(PyObject *self, PyObject *unused)
 	return list;
 }
 
-/* The addresses of one stack, innermost first; empty when it is gone. */
-static PyObject *session_stack(PyObject *self, PyObject *key)
+static PyObject *addresses_of(const uint64_t *addresses)
+{
+	PyObject *list = PyList_New(0);
+	for (int i = 0; list && i < NOISE_STACK_DEPTH && addresses[i]; i++) {
+		PyObject *address = PyLong_FromUnsignedLongLong(addresses[i]);
+		if (!address || PyList_Append(list, address))
+			Py_CLEAR(list);
+		Py_XDECREF(address);
+	}
+	return list;
+}
+
+/* All stacks taken so far: addresses by id, innermost first. */
+static PyObject *session_stacks(PyObject *self, PyObject *unused)
 {
 	struct tracer *t = tracer_of(self);
-	uint64_t addresses[NOISE_STACK_DEPTH] = {0};
-	unsigned long id = PyLong_AsUnsignedLong(key);
-	if (!t || PyErr_Occurred())
+	PyObject *stacks = t ? PyDict_New() : NULL;
+	if (!stacks)
 		return NULL;
-	uint32_t stack = id;
-	PyObject *list = PyList_New(0);
-	if (!list ||
-	    bpf_map_lookup_elem(bpf_map__fd(t->skeleton->maps.noise_stacks), &stack, addresses))
-		return list;
-	for (int i = 0; i < NOISE_STACK_DEPTH && addresses[i]; i++) {
-		PyObject *address = PyLong_FromUnsignedLongLong(addresses[i]);
-		int err = address ? PyList_Append(list, address) : -1;
-		Py_XDECREF(address);
+	int fd = bpf_map__fd(t->skeleton->maps.noise_stacks);
+	uint32_t id, *previous = NULL;
+	while (!bpf_map_get_next_key(fd, previous, &id)) {
+		uint64_t addresses[NOISE_STACK_DEPTH] = {0};
+		previous = &id;
+		if (bpf_map_lookup_elem(fd, &id, addresses))
+			continue;
+		PyObject *key = PyLong_FromUnsignedLong(id), *list = addresses_of(addresses);
+		int err = key && list ? PyDict_SetItem(stacks, key, list) : -1;
+		Py_XDECREF(key);
+		Py_XDECREF(list);
 		if (err) {
-			Py_DECREF(list);
+			Py_DECREF(stacks);
 			return NULL;
 		}
 	}
-	return list;
+	return stacks;
 }
 
 /* Makes a thread group a victim, where the victims are a tree of processes. */
@@ -350,7 +363,7 @@ static PyMethodDef methods[] = {
 	 "losses() -> bytes\n\nstruct noise_losses[], one per CPU."},
 	{"counters", session_counters, METH_NOARGS, "counters() -> dict\n\nOf the drain thread."},
 	{"programs", session_programs, METH_NOARGS, "programs() -> list[dict]"},
-	{"stack", session_stack, METH_O, "stack(id) -> list[int]"},
+	{"stacks", session_stacks, METH_NOARGS, "stacks() -> dict[int, list[int]]"},
 	{"add_victim", session_add_victim, METH_O, "add_victim(tgid) -> None"},
 	{"enable_stats", session_enable_stats, METH_NOARGS, "enable_stats() -> int"},
 	{"close", session_close, METH_NOARGS, "close() -> None\n\nDetaches and unloads."},
