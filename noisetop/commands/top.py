@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
+import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from noisetop.capture import Capture
 from noisetop.commands._session import Session, add_session_arguments
 from noisetop.errors import UsageError
 from noisetop.feed import TracerFeed
 from noisetop.plain import run_plain
 from noisetop.units import parse_duration
+
+if TYPE_CHECKING:
+    from noisetop.capture import Capture
 
 NAME = "top"
 HELP = "watch live; plain text when stdout is no terminal"
@@ -36,7 +41,10 @@ def run(args: argparse.Namespace) -> int:
     if args.count is not None and args.count < 1:
         raise UsageError("the number of samples must be at least 1")
     plain = args.plain or args.json or args.interval or not sys.stdout.isatty()
-    capture = Capture(args.output, args.force) if args.output else None
+    if not plain:
+        # Textual takes long to import; meanwhile the kernel checks and attaches the programs.
+        threading.Thread(target=importlib.import_module, args=("noisetop.tui.app",)).start()
+    capture = _capture(args)
     with Session(args) as session:
         if capture:
             capture.create()
@@ -46,6 +54,14 @@ def run(args: argparse.Namespace) -> int:
             if capture:
                 capture.close()
         return session.status()
+
+
+def _capture(args: argparse.Namespace) -> Capture | None:
+    if not args.output:
+        return None
+    from noisetop.capture import Capture
+
+    return Capture(args.output, args.force)
 
 
 def _show(
