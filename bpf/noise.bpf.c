@@ -18,7 +18,6 @@ const volatile noise_u32 noise_watched_word;
 const volatile noise_u64 noise_watched_bits;
 /* What this kernel offers, told by its BTF. */
 const volatile bool noise_switch_has_state = true; /* since 5.18 (fa2c3254d7cf) */
-const volatile bool noise_has_task_storage = true; /* since 5.11 */
 /* From a run queue to the preempt count of the same CPU. */
 const volatile bool noise_preempt_count_known;
 const volatile long long noise_preempt_count_offset;
@@ -75,7 +74,7 @@ struct {
 	__type(value, u32);
 } noise_victim_tgids SEC(".maps");
 
-/* What is remembered of a task; the kernel frees it with the task. */
+/* What is remembered of a task. */
 struct noise_task {
 	u64 since_ns; /* waits since */
 	u32 epoch;    /* noise_cpu.wait_epoch of the CPU that it waits for */
@@ -85,10 +84,15 @@ struct noise_task {
 	u8 wait; /* enum noise_wait, plus one; 0: does not wait */
 };
 
+/*
+ * By tid. All memory is taken beforehand: task storage would be simpler, but it allocates when it is
+ * first used, and the allocator refills itself with an interrupt on the CPU that asked, which may be
+ * a watched one.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, u32);
 	__type(value, struct noise_task);
 } noise_tasks SEC(".maps");
 

@@ -143,7 +143,7 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 /* The wait of the task that runs now is over; the tid of whoever woke it for this run, or 0. */
 static __always_inline u32 thread_arrive(struct noise_cpu *c, struct task_struct *next)
 {
-	struct noise_task *state = wait_state(c, next, false);
+	struct noise_task *state = wait_state(c, next->pid, false);
 	if (!next->pid)
 		wait_clear(c);
 	if (!state)
@@ -160,7 +160,7 @@ static __noinline int thread_depart(struct noise_cpu *c, struct task_struct *pre
 {
 	if (!c || !prev)
 		return 0;
-	struct noise_task *state = wait_state(c, prev, true);
+	struct noise_task *state = wait_state(c, prev->pid, true);
 	if (state && !state->wait)
 		wait_begin(c, state, prev, NOISE_WAIT_PREEMPTED);
 	return 0;

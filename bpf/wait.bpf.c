@@ -13,8 +13,10 @@ int wait_waking(u64 *ctx)
 	if (noise_watched_bits && !(task->cpus_ptr->bits[noise_watched_word] & noise_watched_bits))
 		return 0;
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
-	struct noise_task *state = wait_state(c, task, true);
-	if (!c || !state)
+	if (!c)
+		return 0;
+	struct noise_task *state = wait_state(c, task->pid, true);
+	if (!state)
 		return 0;
 	struct task_struct *waker = (void *)bpf_get_current_task();
 	bool by_task = trigger_context() == NOISE_CONTEXT_TASK;
@@ -33,8 +35,10 @@ static __always_inline int wait_woken(struct task_struct *task)
 	    !noise_is_victim(task, task->tgid, task->flags))
 		return 0;
 	struct noise_cpu *target = noise_cpu_of(cpu);
-	struct noise_task *state = wait_state(target, task, true);
-	if (target && state && !state->wait)
+	if (!target)
+		return 0;
+	struct noise_task *state = wait_state(target, task->pid, true);
+	if (state && !state->wait)
 		wait_begin(target, state, task, NOISE_WAIT_WOKEN);
 	return 0;
 }
@@ -56,8 +60,10 @@ int wait_migrate(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	struct noise_cpu *to = noise_cpu_of((u32)ctx[1]);
-	struct noise_task *state = wait_state(to, task, false);
-	if (!to || !state || !state->wait)
+	if (!to)
+		return 0;
+	struct noise_task *state = wait_state(to, task->pid, false);
+	if (!state || !state->wait)
 		return 0;
 	wait_leave(state);
 	wait_join(to, state, task->pid);

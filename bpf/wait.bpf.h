@@ -5,15 +5,16 @@
 
 #include "trigger.bpf.h"
 
-/* What is remembered of a task. NULL before 5.11, and counted where there is no memory for it. */
-static __always_inline struct noise_task *wait_state(struct noise_cpu *c, struct task_struct *task,
-						     bool create)
+/* What is remembered of a task, NULL if nothing. Made on demand, and counted when there is no room. */
+static __always_inline struct noise_task *wait_state(struct noise_cpu *c, u32 tid, bool create)
 {
-	if (!noise_has_task_storage || !c)
-		return NULL;
-	struct noise_task *state = bpf_task_storage_get(
-		&noise_tasks, task, 0, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-	if (!state && create)
+	struct noise_task *state = bpf_map_lookup_elem(&noise_tasks, &tid);
+	if (state || !create)
+		return state;
+	struct noise_task fresh = {};
+	bpf_map_update_elem(&noise_tasks, &tid, &fresh, BPF_NOEXIST);
+	state = bpf_map_lookup_elem(&noise_tasks, &tid);
+	if (!state)
 		noise_lose(c, NOISE_LOSS_STATE);
 	return state;
 }

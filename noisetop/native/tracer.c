@@ -172,10 +172,6 @@ static int configure(struct tracer *t, struct tracer_error *error)
 	btf__free(kernel);
 	configure_watched(t);
 	configure_victims(t);
-	if (libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, NULL) != 1) {
-		skeleton->rodata->noise_has_task_storage = false;
-		bpf_map__set_autocreate(skeleton->maps.noise_tasks, false);
-	}
 	uint32_t records = 0;
 	for (size_t i = 0; i < t->config.cpu_count; i++)
 		records += records_of(t, i);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Processes that victims start are victims, where that was asked for. */
+/* Tasks come and go: what victims start can be victims too, and what has ended is forgotten. */
 #include "wait.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
-int victims_fork(u64 *ctx)
+int task_fork(u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	u32 parent_tgid = parent->tgid, child_tgid = child->tgid, present = 1;
@@ -16,13 +16,14 @@ int victims_fork(u64 *ctx)
 	return 0;
 }
 
-/* The number may be given to a process that has nothing to do with them. */
+/* Numbers are given again to tasks that have nothing to do with the ones before. */
 SEC("tp_btf/sched_process_free")
-int victims_free(u64 *ctx)
+int task_free(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	u32 tgid = task->tgid;
-	if (noise_victims == NOISE_VICTIMS_TREE && task->pid == tgid)
+	u32 tid = task->pid, tgid = task->tgid;
+	bpf_map_delete_elem(&noise_tasks, &tid);
+	if (noise_victims == NOISE_VICTIMS_TREE && tid == tgid)
 		bpf_map_delete_elem(&noise_victim_tgids, &tgid);
 	return 0;
 }
