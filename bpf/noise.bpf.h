@@ -97,6 +97,12 @@ static __always_inline void noise_lose(struct noise_cpu *c, enum noise_loss reas
 	__sync_fetch_and_add(&c->losses[reason], 1);
 }
 
+/* Net time of all frames closed so far. Those of NMIs are apart: see noise_account(). */
+static __always_inline u64 noise_closed(struct noise_cpu *c)
+{
+	return READ_ONCE(c->closed_ns) + READ_ONCE(c->nmi_closed_ns);
+}
+
 /*
  * Now, and the closed time as of now. A frame of a higher level that closes between the two reads
  * would be counted on the wrong side, so look again until none did.
@@ -105,12 +111,26 @@ static __always_inline u64 noise_now(struct noise_cpu *c, u64 *closed_ns)
 {
 	u64 now = 0;
 	for (int i = 0; i < 3; i++) {
-		*closed_ns = READ_ONCE(c->closed_ns);
+		*closed_ns = noise_closed(c);
 		now = bpf_ktime_get_ns();
-		if (*closed_ns == READ_ONCE(c->closed_ns))
+		if (*closed_ns == noise_closed(c))
 			break;
 	}
 	return now;
+}
+
+/*
+ * Adds to the closed time. Interrupts are off in those that interrupt, so only an NMI could come in
+ * between and that writes elsewhere; the levels below can be interrupted by them.
+ */
+static __always_inline void noise_account(struct noise_cpu *c, u32 level, u64 net_ns)
+{
+	if (level == NOISE_LEVEL_NMI)
+		c->nmi_closed_ns += net_ns;
+	else if (level >= NOISE_LEVEL_IRQ)
+		c->closed_ns += net_ns;
+	else
+		__sync_fetch_and_add(&c->closed_ns, net_ns);
 }
 
 static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 source, u64 id,
@@ -222,7 +242,7 @@ static __always_inline struct noise_event *noise_close(struct noise_cpu *c, u32 
 		net_ns = 0;
 	}
 	c->open_levels &= ~(1u << level);
-	__sync_fetch_and_add(&c->closed_ns, net_ns);
+	noise_account(c, level, net_ns);
 	struct noise_event *event = noise_claim(c, writer, true);
 	if (!event)
 		return NULL;
@@ -285,7 +305,12 @@ static __always_inline u32 noise_callback_level(struct noise_cpu *c)
 static __always_inline int noise_begin_callback(u32 source, u64 function, u64 object)
 {
 	struct noise_cpu *c = noise_this_cpu();
-	if (c && noise_wanted(c))
+	if (!c || !noise_wanted(c))
+		return 0;
+	/* Interrupts are the many: their place is known when this is compiled. */
+	if (c->open_levels & LEVEL_BIT(IRQ))
+		noise_open(c, NOISE_LEVEL_IRQ_CALLBACK, source, function, object);
+	else
 		noise_open(c, noise_callback_level(c), source, function, object);
 	return 0;
 }
@@ -295,6 +320,11 @@ static __always_inline int noise_end_callback(u32 source)
 	struct noise_cpu *c = noise_this_cpu();
 	if (!c || !noise_wanted(c))
 		return 0;
+	if (c->open_levels & LEVEL_BIT(IRQ)) {
+		if (noise_is_open(c, NOISE_LEVEL_IRQ_CALLBACK, source))
+			noise_close_and_commit(c, NOISE_LEVEL_IRQ_CALLBACK, 0);
+		return 0;
+	}
 	u32 level = noise_callback_level(c);
 	if (noise_is_open(c, level, source))
 		noise_close_and_commit(c, level, 0);

@@ -226,7 +226,8 @@ struct noise_raiser {
  * for `tails`. CPUs that are not watched have one too: triggers from them go into their rings.
  */
 struct noise_cpu {
-	noise_u64 closed_ns;   /* net time of all frames closed so far */
+	noise_u64 closed_ns; /* net time of all frames closed so far, but for those of NMIs */
+	noise_u64 nmi_closed_ns;
 	noise_u32 open_levels; /* bit per enum noise_level */
 	noise_u32 writers;     /* emissions in progress on this CPU */
 	noise_u32 tid;         /* current task */
@@ -236,9 +237,8 @@ struct noise_cpu {
 	noise_u8 synced;        /* current task known */
 	noise_u8 softirq_flags; /* NOISE_FLAG_THREADED where softirqs are this thread's own work */
 	struct noise_ring rings[NOISE_RINGS];
-	noise_u32 first_record; /* of its rings, in the array of records */
-	noise_u32 ring_records; /* of the first ring, a power of two */
-	noise_u32 reserved[2];
+	noise_u32 first_record;    /* of its rings, in the array of records */
+	noise_u32 ring_records;    /* of the first ring, a power of two */
 	char comm[NOISE_COMM_LEN]; /* of the current kernel thread or intruder */
 	struct noise_frame frames[NOISE_LEVELS];
 	noise_u64 losses[NOISE_LOSSES];

@@ -21,10 +21,10 @@ from noisetop.spool import losses_by_cpu
 from noisetop.summary import Losses, OwnCost
 from noisetop.symbols import SymbolTable, read_kallsyms
 
-RING_RECORDS = 1 << 15
-"""Records per CPU: 2 MiB, 650,000 events/s between two visits of the drain thread."""
-DRAIN_INTERVAL_NS = 50_000_000
-_RINGS_LIMIT_BYTES = 1 << 30
+RING_RECORDS = 1 << 16
+"""Records per CPU: 4 MiB, 1.6 million a second between two visits of the drain thread."""
+DRAIN_INTERVAL_NS = 40_000_000
+_RINGS_LIMIT_BYTES = 256 << 20
 _BATCH_LIMIT_BYTES = 256 << 20
 _SETTLE_S = 0.05
 _TWINS = ("_twin_1", "_twin_2")  # each makes up for the other's misses: bpf/timer.bpf.c
@@ -75,7 +75,7 @@ class Tracer:
     keep_batches: bool = True
     """Whether read() is going to be called."""
     ring_records: int = RING_RECORDS
-    stacks: bool = True
+    stacks: bool = False
     """Whether to take the stack of whoever sends an interrupt."""
     house: tuple[int, ...] = ()
     """CPUs for the tool's own threads; empty: none left."""
@@ -140,7 +140,7 @@ class Tracer:
             self._session.add_victim(pid)
 
     def _bounded_ring_records(self) -> int:
-        """The wanted size, halved until the rings of all CPUs stay within 1 GiB."""
+        """The wanted size, halved until the rings of all CPUs stay within 256 MiB."""
         records = self.ring_records
         while records * 64 * len(self.target.cpus) > _RINGS_LIMIT_BYTES and records > 1024:
             records //= 2

@@ -43,7 +43,7 @@ class Session:
     def __init__(self, args: argparse.Namespace) -> None:
         self._stack = ExitStack()
         self._records = ring_records(args)
-        self._stacks = not args.no_stacks
+        self._stacks: bool = args.stacks
         self.stopper = Stopper(duration_ns=parse_duration(args.duration) if args.duration else 0)
         if args.workload and not (args.pid is None and args.cgroup is None):
             raise UsageError("give -p, --cgroup or a command after --, not two of them")
