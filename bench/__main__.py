@@ -195,8 +195,7 @@ def save_baseline(outcome: Outcome) -> None:
     """Puts the ratios of the parts that ran in place of what the baseline had of these parts."""
     kept = json.loads(BASELINE.read_text())["ratios"] if BASELINE.exists() else {}
     kept = {name: ratio for name, ratio in kept.items() if name.split("/")[0] not in outcome.parts}
-    measured = {name: ratio["value"] for name, ratio in ratios(outcome).items()}
-    baseline = {"machine": outcome.machine, "ratios": kept | measured}
+    baseline = {"machine": outcome.machine, "ratios": kept | ratios(outcome)}
     BASELINE.write_text(json.dumps(baseline, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -219,15 +218,16 @@ def check(now: dict[str, dict[str, float]]) -> int:
     if not BASELINE.exists():
         raise NoisetopError("no baseline yet: python -m bench --save-baseline")
     comparison = compare(json.loads(BASELINE.read_text())["ratios"], now)
-    for name in comparison.left_out:
-        say(f"not measured: {name}")
+    if comparison.left_out:
+        parts = sorted({name.split("/")[0] for name in comparison.left_out})
+        say(f"{len(comparison.left_out)} ratios not measured, of {', '.join(parts)}")
     for line in comparison.unsure:
-        say(f"cannot tell, as its interval reaches down to the baseline: {line}")
+        say(f"cannot tell, as the intervals overlap: {line}")
     for line in comparison.worse:
         say(f"worse: {line}")
     say(f"{comparison.compared} ratios compared, {len(comparison.worse)} more than 10 % worse")
     if not comparison.compared:
-        raise NoisetopError("nothing could be compared: run it as root, or without --part")
+        raise NoisetopError("nothing could be compared: run it as root, or give --results")
     return EXIT_FAILURE if comparison.worse else 0
 
 

@@ -306,9 +306,10 @@ class TestRegression:
             "c": {"value": 0.80, "low": 0.40, "high": 1.40},
             "new": {"value": 9.0, "low": 9.0, "high": 9.0},
         }
-        found = compare({"a": 0.5, "b": 0.5, "c": 0.5, "gone": 1.0}, now)
-        assert found.worse == ("a: 0.56 (0.54 to 0.58), was 0.50",)
-        assert found.unsure == ("c: 0.80 (0.40 to 1.40), was 0.50",)
+        before = {"value": 0.50, "low": 0.48, "high": 0.52}
+        found = compare(dict.fromkeys(("a", "b", "c", "gone"), before), now)
+        assert found.worse == ("a: 0.56 (0.54 to 0.58), was 0.50 (0.48 to 0.52)",)
+        assert found.unsure == ("c: 0.80 (0.40 to 1.40), was 0.50 (0.48 to 0.52)",)
         assert found.compared == 3
         assert found.left_out == ("gone",)
 
@@ -404,11 +405,11 @@ class TestCommandLine:
     ) -> None:
         baseline, results = tmp_path / "baseline.json", tmp_path / "results.json"
         monkeypatch.setattr("bench.__main__.BASELINE", baseline)
-        baseline.write_text(json.dumps({"ratios": {"a": 0.5}}))
+        baseline.write_text(json.dumps(ratios("a", 0.5)))
         results.write_text(json.dumps(ratios("a", 0.54)))
         assert main(["--check", "--results", str(results)]) == 0
         results.write_text(json.dumps(ratios("a", 0.6)))
         assert main(["--check", "--results", str(results)]) == 1
-        assert "worse: a: 0.60 (0.59 to 0.61), was 0.50" in capsys.readouterr().err
+        assert "worse: a: 0.60 (0.59 to 0.61), was 0.50 (0.49 to 0.51)" in capsys.readouterr().err
         results.write_text(json.dumps(ratios("other", 0.6)))
         assert main(["--check", "--results", str(results)]) == 1
