@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.machine import describe_machine, machine_line
 from bench.parts import Part, PartResult, Plan, Target, all_parts
 from bench.regression import compare
-from bench.table import Table, update_document
+from bench.table import Table, update_document, with_interval
 from bench.tools import Setting, all_tools, missing_tools
 from bench.tracepoints import available, used_names
 from bench.victim import running_victim
@@ -62,25 +62,28 @@ class Outcome:
         """Those of all parts."""
         return tuple(target for result in self.parts.values() for target in result.targets)
 
-    def markdown(self) -> str:
-        """Targets, then the tables of each part."""
-        tables = [table.markdown() for r in self.parts.values() for table in r.tables]
-        return "\n".join([machine_line(self.machine) + "\n", targets_table(self), *tables])
+    def markdown(self) -> dict[str, str]:
+        """By part: the machine, the targets, the tables."""
+        head = f"{machine_line(self.machine)} {self.rounds} rounds.\n"
+        return {
+            name: "\n".join([head, *targets_table(result), *(t.markdown() for t in result.tables)])
+            for name, result in self.parts.items()
+        }
 
 
-def targets_table(outcome: Outcome) -> str:
-    """What has to hold, and whether it does."""
-    rows = (
+def targets_table(result: PartResult) -> list[str]:
+    """What has to hold, and whether it does; nothing for a part without targets."""
+    rows = tuple(
         (
-            target.name,
-            f"{target.estimate.value:.3f} ({target.estimate.low:.3f} to "
-            f"{target.estimate.high:.3f})",
+            target.name.split("/", 1)[1],
+            with_interval(target.estimate, digits=3),
             f"{target.limit:g}",
             "yes" if target.held else "no",
         )
-        for target in outcome.targets()
+        for target in result.targets
     )
-    return Table("Targets", ("figure", "measured", "at most", "held"), tuple(rows)).markdown()
+    columns = ("figure", "measured", "at most", "held")
+    return [Table("Targets", columns, rows).markdown()] if rows else []
 
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -123,8 +126,8 @@ def check_arguments(args: argparse.Namespace) -> None:
     for name in args.tool or ():
         if name not in names:
             raise UsageError(f"no tool '{name}': choose from {', '.join(names)}")
-    if args.publish and (args.part or args.tool):
-        raise UsageError("--publish needs all parts and tools: leave out --part and --tool")
+    if args.tool and (args.publish or args.save_baseline):
+        raise UsageError("--publish and --save-baseline need all tools: leave out --tool")
 
 
 def say(line: str) -> None:
@@ -180,41 +183,58 @@ def save(outcome: Outcome, args: argparse.Namespace) -> None:
     name = f"parts-{'-'.join(map(str, sorted(args.part)))}" if args.part else "latest"
     text = json.dumps(outcome.as_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     (RESULTS / f"{name}.json").write_text(text)
-    (RESULTS / f"{name}.md").write_text(outcome.markdown())
+    (RESULTS / f"{name}.md").write_text("\n".join(outcome.markdown().values()))
     say(f"written: {RESULTS / name}.json and .md")
     if args.publish:
         update_document(DOCUMENT, outcome.markdown())
     if args.save_baseline:
-        baseline = {"machine": outcome.machine, "rounds": outcome.rounds, "ratios": ratios(outcome)}
-        BASELINE.write_text(json.dumps(baseline, indent=1, ensure_ascii=False) + "\n")
+        save_baseline(outcome)
 
 
-def ratios(outcome: Outcome) -> dict[str, float]:
-    """The ratios without their intervals; without those that came out infinite."""
-    found = ((n, e.as_json()["value"]) for r in outcome.parts.values() for n, e in r.ratios.items())
-    return {name: value for name, value in found if value is not None}
+def save_baseline(outcome: Outcome) -> None:
+    """Puts the ratios of the parts that ran in place of what the baseline had of these parts."""
+    kept = json.loads(BASELINE.read_text())["ratios"] if BASELINE.exists() else {}
+    kept = {name: ratio for name, ratio in kept.items() if name.split("/")[0] not in outcome.parts}
+    baseline = {"machine": outcome.machine, "ratios": kept | ratios(outcome)}
+    BASELINE.write_text(json.dumps(baseline, indent=1, ensure_ascii=False) + "\n")
 
 
-def check(now: dict[str, float]) -> int:
+def ratios(outcome: Outcome) -> dict[str, dict[str, float]]:
+    """All ratios with their intervals, as the results have them."""
+    return finite({n: e.as_json() for r in outcome.parts.values() for n, e in r.ratios.items()})
+
+
+def finite(entries: dict[str, dict[str, float | None]]) -> dict[str, dict[str, float]]:
+    """Those above zero and not infinite: of the others no share can be taken."""
+    found = {
+        name: {part: value for part, value in entry.items() if value is not None}
+        for name, entry in entries.items()
+    }
+    return {n: entry for n, entry in found.items() if len(entry) == 3 and entry["value"] > 0}
+
+
+def check(now: dict[str, dict[str, float]]) -> int:
     """Compares with the baseline; 1 when a ratio got worse or nothing could be compared."""
     if not BASELINE.exists():
         raise NoisetopError("no baseline yet: python -m bench --save-baseline")
     comparison = compare(json.loads(BASELINE.read_text())["ratios"], now)
-    for name in comparison.left_out:
-        say(f"not measured: {name}")
+    if comparison.left_out:
+        parts = sorted({name.split("/")[0] for name in comparison.left_out})
+        say(f"{len(comparison.left_out)} ratios not measured, of {', '.join(parts)}")
+    for line in comparison.unsure:
+        say(f"cannot tell, as the intervals overlap: {line}")
     for line in comparison.worse:
         say(f"worse: {line}")
     say(f"{comparison.compared} ratios compared, {len(comparison.worse)} more than 10 % worse")
     if not comparison.compared:
-        raise NoisetopError("nothing could be compared: run it as root, or without --part")
+        raise NoisetopError("nothing could be compared: run it as root, or give --results")
     return EXIT_FAILURE if comparison.worse else 0
 
 
-def read_ratios(path: Path) -> dict[str, float]:
+def read_ratios(path: Path) -> dict[str, dict[str, float]]:
     """The ratios of a file of results. Raises NoisetopError when it is none."""
     try:
-        entries = json.loads(path.read_text())["ratios"].items()
-        return {name: entry["value"] for name, entry in entries if entry["value"] is not None}
+        return finite(json.loads(path.read_text())["ratios"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise NoisetopError(
             f"{path} holds no results of the bench: give one of {RESULTS}"
@@ -230,7 +250,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         outcome = measure(args)
         if outcome.parts:
             save(outcome, args)
-            print(outcome.markdown())
+            print("\n".join(outcome.markdown().values()))
         if args.check:
             return check(ratios(outcome))
         return 0 if outcome.parts else EXIT_FAILURE

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.estimate import Estimate
 from noisetop.errors import NoisetopError
-
-BEGIN = "<!-- bench: begin -->"
-END = "<!-- bench: end -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +38,24 @@ def with_interval(estimate: Estimate, scale: float = 1.0, digits: int = 2, unit:
     return f"{value} ({low} to {high}){' ' + unit if unit else ''}"
 
 
-def replace_between_markers(text: str, insert: str) -> str:
-    """The text with what is between the markers replaced. Raises NoisetopError without markers."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+def markers_of(part: str) -> tuple[str, str]:
+    """The lines of a document between which the tables of a part are."""
+    return f"<!-- bench: {part} -->", f"<!-- bench: end of {part} -->"
+
+
+def replace_part(text: str, part: str, insert: str) -> str:
+    """The text with the tables of a part replaced. Raises NoisetopError without its markers."""
+    first, last = markers_of(part)
+    before, begin, rest = text.partition(first)
+    _, end, after = rest.partition(last)
     if not begin or not end:
-        raise NoisetopError(f"no place for the tables: put the lines {BEGIN} and {END} there")
-    return f"{before}{BEGIN}\n\n{insert.strip()}\n\n{END}{after}"
+        raise NoisetopError(f"no place for the tables: put the lines {first} and {last} there")
+    return f"{before}{first}\n\n{insert.strip()}\n\n{last}{after}"
 
 
-def update_document(path: Path, insert: str) -> None:
-    """Puts the tables into a document."""
-    path.write_text(replace_between_markers(path.read_text(), insert))
+def update_document(path: Path, inserts: Mapping[str, str]) -> None:
+    """Puts the tables of some parts into a document."""
+    text = path.read_text()
+    for part, insert in inserts.items():
+        text = replace_part(text, part, insert)
+    path.write_text(text)

@@ -36,17 +36,19 @@
 #define SHORTEST_SLEEP_NS 300000
 
 struct answer {
-	uint64_t gaps;        /* that follow */
-	uint64_t all_gaps;    /* that there were, whatever made them */
-	uint64_t sent;        /* disturbances in the period that the gaps come from */
-	uint64_t sent_in_all; /* those of the warm-up included */
-	uint64_t spun_ns;     /* length of the period */
+	uint64_t gaps;       /* that follow */
+	uint64_t all_gaps;   /* that there were, whatever made them */
+	uint64_t sent;       /* disturbances in the period that the gaps come from */
+	uint64_t hit_in_all; /* those that hit the victim, its warm-up included */
+	uint64_t spun_ns;    /* length of the period */
 };
 
 struct stretch {
 	uint64_t start; /* in ticks */
 	uint64_t end;
 };
+
+enum kind { QUIET, IPI, TIMER };
 
 struct order {
 	char kind[8];
@@ -173,29 +175,29 @@ static uint64_t spin(const struct order *order, int timer, uint64_t length_ns)
 
 /*
  * Picks the gaps that a disturbance hit: an IPI comes while its sender waits for the answer, a
- * timer is due before its gap ends and has not come in an earlier one.
+ * timer is due before its gap ends and has not come in an earlier one. A sender's call that no gap
+ * answers sent no IPI, as the victim was not running.
  */
-static uint64_t report(uint64_t found, uint64_t first_call, uint64_t calls_made, bool timer,
-		       bool quiet)
+static void report(struct answer *answer, uint64_t found, uint64_t begin, enum kind kind)
 {
-	uint64_t picked = 0, call = first_call;
+	uint64_t call = 0, calls_made = atomic_load_explicit(&sent, memory_order_acquire);
 	for (uint64_t i = 0; i < found; i++) {
 		const struct stretch *gap = &gaps[i];
-		bool hit = quiet;
-		while (!quiet && call < calls_made) {
+		bool hit = kind == QUIET;
+		while (kind != QUIET && !hit && call < calls_made) {
 			const struct stretch *next = &calls[call % MAX_GAPS];
-			if (timer ? next->end >= gap->end : next->start > gap->start)
+			if (kind == TIMER ? next->end >= gap->end : next->start > gap->start)
 				break;
-			hit = timer || gap->start <= next->end;
+			hit = kind == TIMER || gap->start <= next->end;
+			answer->sent += next->start >= begin;
 			call++;
-			if (hit)
-				break;
 		}
 		double gap_ns = (gap->end - gap->start) * ns_per_tick;
-		if (hit)
-			reported[picked++] = gap_ns > UINT32_MAX ? UINT32_MAX : gap_ns;
+		answer->hit_in_all += hit;
+		answer->all_gaps += gap->start >= begin;
+		if (hit && gap->start >= begin)
+			reported[answer->gaps++] = gap_ns > UINT32_MAX ? UINT32_MAX : gap_ns;
 	}
-	return picked;
 }
 
 static pthread_t start_disturber(const struct order *order, int cpu)
@@ -225,33 +227,36 @@ static void be_first(bool wanted)
 	sched_setscheduler(0, wanted ? SCHED_FIFO : SCHED_OTHER, &param);
 }
 
+static enum kind kind_of(const char *name)
+{
+	if (!strcmp(name, "ipi"))
+		return IPI;
+	return strcmp(name, "timer") ? QUIET : TIMER;
+}
+
 static void carry_out(const struct order *order, int disturber_cpu)
 {
 	struct answer answer = {0};
-	bool ipi = !strcmp(order->kind, "ipi");
+	enum kind kind = kind_of(order->kind);
 	int timer = -1;
 	pthread_t disturber;
 	atomic_store(&sent, 0);
-	if (!strcmp(order->kind, "timer"))
+	if (kind == TIMER)
 		timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
-	if (ipi)
+	if (kind == IPI)
 		disturber = start_disturber(order, disturber_cpu);
 	be_first(true);
 	atomic_store(&spinning, 1);
-	spin(order, timer, WARM_UP_NS);
-	uint64_t sent_before = atomic_load(&sent), start_ns = clock_ns();
-	answer.all_gaps = spin(order, timer, order->milliseconds * 1000000ull);
-	answer.spun_ns = clock_ns() - start_ns;
-	answer.sent = atomic_load(&sent) - sent_before;
+	answer.spun_ns = order->milliseconds * 1000000ull;
+	uint64_t begin = ticks() + WARM_UP_NS / ns_per_tick;
+	uint64_t found = spin(order, timer, WARM_UP_NS + answer.spun_ns);
 	atomic_store(&spinning, 0);
 	be_first(false);
-	if (ipi)
+	if (kind == IPI)
 		pthread_join(disturber, NULL);
-	answer.sent_in_all = atomic_load(&sent);
-	answer.gaps = report(answer.all_gaps, sent_before, answer.sent_in_all, timer >= 0,
-			     !ipi && timer < 0);
 	if (timer >= 0)
 		close(timer);
+	report(&answer, found, begin, kind);
 	if (fwrite(&answer, sizeof(answer), 1, stdout) != 1 ||
 	    fwrite(reported, sizeof(*reported), answer.gaps, stdout) != answer.gaps ||
 	    fflush(stdout))

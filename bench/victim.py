@@ -16,7 +16,7 @@ from noisetop.errors import NoisetopError
 
 SOURCE = Path(__file__).with_name("victim.c")
 _ANSWER = np.dtype(
-    [(name, "=u8") for name in ("gaps", "all_gaps", "sent", "sent_in_all", "spun_ns")]
+    [(name, "=u8") for name in ("gaps", "all_gaps", "sent", "hit_in_all", "spun_ns")]
 )
 
 
@@ -43,8 +43,8 @@ class Spin:
     """Gaps longer than 2 µs, whatever made them."""
     sent: int
     """Disturbances in the period; 0 for a quiet load."""
-    sent_in_all: int
-    """Those of the warm-up before it included."""
+    hit_in_all: int
+    """Disturbances that hit the victim, its warm-up included."""
     spun_ns: int
 
     def steady_ns(self, percentile: float) -> float:
@@ -73,9 +73,7 @@ class Victim:
             raise NoisetopError("the victim ended early: see its message above") from None
         answer = np.frombuffer(_read(stdout, _ANSWER.itemsize), _ANSWER)[0]
         gaps = np.frombuffer(_read(stdout, 4 * int(answer["gaps"])), "=u4")
-        counts = {
-            name: int(answer[name]) for name in ("all_gaps", "sent", "sent_in_all", "spun_ns")
-        }
+        counts = {name: int(answer[name]) for name in ("all_gaps", "sent", "hit_in_all", "spun_ns")}
         return Spin(gaps, **counts)
 
 

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from bench.__main__ import check_arguments, main, parse_arguments, read_ratios
+from bench.__main__ import check_arguments, finite, main, parse_arguments, read_ratios
 from bench.bpf_stats import ProgramRuns, parse_fdinfo, parse_names
 from bench.estimate import (
     Estimate,
@@ -31,7 +31,7 @@ from bench.proc_interrupts import added, is_device, parse_interrupts
 from bench.process import ToolProcess
 from bench.regression import compare
 from bench.rounds import Rounds, Turn, order_of, take_rounds
-from bench.table import BEGIN, END, Table, replace_between_markers, with_interval
+from bench.table import Table, markers_of, replace_part, with_interval
 from bench.tools import Seen, Session, Setting, Tool, all_tools, is_ours, missing_tools
 from bench.tools.bpftrace import parse_sums, script_for
 from bench.tools.libbpf_tools import parse_rows
@@ -143,7 +143,7 @@ class TestProcInterrupts:
         assert not is_device("LOC")
 
     def test_rates_leave_out_the_load_itself_and_devices(self) -> None:
-        rates = rates_of({"CAL": 105, "LOC": 50, "36 disk": 1000}, sent=100, seconds=0.5)
+        rates = rates_of({"CAL": 105, "LOC": 50, "36 disk": 1000}, hits=100, seconds=0.5)
         assert rates["CAL"] == 10
         assert rates[ALL_LOCAL] == 110
 
@@ -300,10 +300,27 @@ class TestPrograms:
 
 class TestRegression:
     def test_more_than_the_tolerance_is_worse(self) -> None:
-        found = compare({"a": 0.50, "b": 0.50, "gone": 1.0}, {"a": 0.56, "b": 0.54, "new": 9.0})
-        assert found.worse == ("a: 0.56, was 0.50",)
-        assert found.compared == 2
+        now = {
+            "a": {"value": 0.56, "low": 0.54, "high": 0.58},
+            "b": {"value": 0.54, "low": 0.53, "high": 0.55},
+            "c": {"value": 0.80, "low": 0.40, "high": 1.40},
+            "new": {"value": 9.0, "low": 9.0, "high": 9.0},
+        }
+        before = {"value": 0.50, "low": 0.48, "high": 0.52}
+        found = compare(dict.fromkeys(("a", "b", "c", "gone"), before), now)
+        assert found.worse == ("a: 0.56 (0.54 to 0.58), was 0.50 (0.48 to 0.52)",)
+        assert found.unsure == ("c: 0.80 (0.40 to 1.40), was 0.50 (0.48 to 0.52)",)
+        assert found.compared == 3
         assert found.left_out == ("gone",)
+
+    def test_a_ratio_that_is_no_ratio_is_left_out(self) -> None:
+        good = {"value": 0.5, "low": 0.4, "high": 0.6}
+        entries: dict[str, dict[str, float | None]] = {
+            "good": {**good},
+            "infinite": {**good, "high": None},
+            "below": {**good, "value": -0.1},
+        }
+        assert finite(entries) == {"good": good}
 
 
 class TestTables:
@@ -318,15 +335,17 @@ class TestTables:
         assert with_interval(Estimate(610, 550, 700), 1000) == "0.61 (0.55 to 0.70)"
         assert with_interval(Estimate(0.04, 0.03, 0.05), 0.01, 1, "%") == "4.0 (3.0 to 5.0) %"
 
-    def test_markers(self) -> None:
-        text = f"head\n{BEGIN}\nold\n{END}\ntail\n"
-        assert replace_between_markers(text, "new\n") == f"head\n{BEGIN}\n\nnew\n\n{END}\ntail\n"
+    def test_a_part_is_replaced_and_nothing_else(self) -> None:
+        first, last = markers_of("x")
+        text = f"head\n{first}\nold\n{last}\ntail\n"
+        assert replace_part(text, "x", "new\n") == f"head\n{first}\n\nnew\n\n{last}\ntail\n"
         with pytest.raises(NoisetopError, match="no place"):
-            replace_between_markers(f"{BEGIN} but no end", "new")
+            replace_part(f"{first} but no end", "x", "new")
 
-    def test_the_document_has_a_place_for_them(self) -> None:
-        document = Path(__file__).parent.parent / "docs" / "performance.md"
-        assert replace_between_markers(document.read_text(), "new")
+    def test_the_document_has_a_place_for_every_part(self) -> None:
+        document = (Path(__file__).parent.parent / "docs" / "performance.md").read_text()
+        for part in all_parts():
+            assert "new tables" in replace_part(document, part.name, "new tables")
 
 
 class TestMachine:
@@ -348,6 +367,10 @@ class TestMachine:
         assert machine_line(machine) == "4 CPUs of X, a virtual machine; Linux 6.1; 2026-01-02."
 
 
+def ratios(name: str, value: float) -> dict[str, object]:
+    return {"ratios": {name: {"value": value, "low": value - 0.01, "high": value + 0.01}}}
+
+
 class TestCommandLine:
     def test_parts_are_numbered_from_one(self) -> None:
         numbers = [part.number for part in all_parts()]
@@ -360,7 +383,7 @@ class TestCommandLine:
             ["--tool", "no such"],
             ["--rounds", "0"],
             ["--results", "x.json"],
-            ["--publish", "--part", "1"],
+            ["--publish", "--tool", "perf record"],
         ],
     )
     def test_refuses(self, argv: list[str]) -> None:
@@ -382,11 +405,11 @@ class TestCommandLine:
     ) -> None:
         baseline, results = tmp_path / "baseline.json", tmp_path / "results.json"
         monkeypatch.setattr("bench.__main__.BASELINE", baseline)
-        baseline.write_text(json.dumps({"ratios": {"a": 0.5}}))
-        results.write_text(json.dumps({"ratios": {"a": {"value": 0.54}}}))
+        baseline.write_text(json.dumps(ratios("a", 0.5)))
+        results.write_text(json.dumps(ratios("a", 0.54)))
         assert main(["--check", "--results", str(results)]) == 0
-        results.write_text(json.dumps({"ratios": {"a": {"value": 0.6}}}))
+        results.write_text(json.dumps(ratios("a", 0.6)))
         assert main(["--check", "--results", str(results)]) == 1
-        assert "worse: a: 0.60, was 0.50" in capsys.readouterr().err
-        results.write_text(json.dumps({"ratios": {"other": {"value": 0.6}}}))
+        assert "worse: a: 0.60 (0.59 to 0.61), was 0.50 (0.49 to 0.51)" in capsys.readouterr().err
+        results.write_text(json.dumps(ratios("other", 0.6)))
         assert main(["--check", "--results", str(results)]) == 1
