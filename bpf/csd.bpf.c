@@ -5,21 +5,28 @@
 NOISE_SOURCE(csd, IPI, FUNCTION);
 
 /*
- * Raw tracepoints: a typed one must not read a function pointer from its arguments.
- * Without a csd the caller runs the function on its own CPU: its own doing, no interruption.
+ * Only the beginning is hooked: each program costs the interrupted task, and what lies between the
+ * end of one function and the beginning of the next, or the end of the interrupt, is a few
+ * instructions. Without a csd the caller runs the function on its own CPU, and without an interrupt
+ * the idle loop does: neither interrupts anybody.
+ *
+ * Raw: a typed tracepoint must not read a function pointer from its arguments.
  */
 SEC("raw_tp/csd_function_entry")
 int csd_entry(u64 *ctx)
 {
-	if (!ctx[1])
+	struct noise_cpu *c = noise_this_cpu();
+	if (!ctx[1] || !c || !(c->open_levels & LEVEL_BIT(IRQ)) || !noise_wanted(c))
 		return 0;
-	return noise_begin_callback(csd_source, ctx[0], ctx[1]);
-}
-
-SEC("raw_tp/csd_function_exit")
-int csd_exit(u64 *ctx)
-{
-	if (!ctx[1])
-		return 0;
-	return noise_end_callback(csd_source);
+	struct noise_frame *frame = &c->frames[NOISE_LEVEL_IRQ_CALLBACK];
+	u64 closed_ns, now_ns = noise_now(c, &closed_ns);
+	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK))
+		noise_close_callback(c, now_ns, &closed_ns);
+	frame->source = csd_source;
+	frame->id = ctx[0];
+	frame->object = ctx[1];
+	frame->start_ns = now_ns;
+	frame->closed_ns = closed_ns;
+	c->open_levels |= LEVEL_BIT(IRQ_CALLBACK);
+	return 0;
 }

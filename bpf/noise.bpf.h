@@ -228,20 +228,23 @@ static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *
 	event->flags = flags;
 }
 
-/* Closes a frame and accounts its time. NULL when there is nothing to record; else noise_commit(). */
-static __always_inline struct noise_event *noise_close(struct noise_cpu *c, u32 level, u32 flags,
-						       u32 *writer)
+/*
+ * Closes a frame as of `now_ns` and accounts its time; `closed_ns` is the closed time as of then and
+ * afterwards. NULL when there is nothing to record; else noise_commit().
+ */
+static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u32 level, u32 flags,
+							  u64 now_ns, u64 *closed_ns, u32 *writer)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
-	u64 closed_ns;
-	u64 gross_ns = noise_now(c, &closed_ns) - frame->start_ns;
-	u64 nested_ns = closed_ns - frame->closed_ns;
+	u64 gross_ns = now_ns - frame->start_ns;
+	u64 nested_ns = *closed_ns - frame->closed_ns;
 	u64 net_ns = gross_ns - nested_ns;
 	if (nested_ns > gross_ns) {
 		noise_lose(c, NOISE_LOSS_NEGATIVE);
 		net_ns = 0;
 	}
 	c->open_levels &= ~(1u << level);
+	*closed_ns += net_ns;
 	noise_account(c, level, net_ns);
 	struct noise_event *event = noise_claim(c, writer, true);
 	if (!event)
@@ -252,6 +255,13 @@ static __always_inline struct noise_event *noise_close(struct noise_cpu *c, u32 
 	event->victim_tid = c->victim_tid;
 	noise_fill(c, event, level, flags);
 	return event;
+}
+
+static __always_inline struct noise_event *noise_close(struct noise_cpu *c, u32 level, u32 flags,
+						       u32 *writer)
+{
+	u64 closed_ns, now_ns = noise_now(c, &closed_ns);
+	return noise_close_at(c, level, flags, now_ns, &closed_ns, writer);
 }
 
 static __always_inline void noise_close_and_commit(struct noise_cpu *c, u32 level, u32 flags)
@@ -289,6 +299,33 @@ static __always_inline int noise_end(u32 level, u32 source)
 	struct noise_cpu *c = noise_this_cpu();
 	if (c && noise_wanted(c) && noise_is_open(c, level, source))
 		noise_close_and_commit(c, level, 0);
+	return 0;
+}
+
+/*
+ * A callback of an interrupt whose end is not reported lasts until the next one begins or until the
+ * interrupt ends.
+ */
+static __always_inline void noise_close_callback(struct noise_cpu *c, u64 now_ns, u64 *closed_ns)
+{
+	u32 writer;
+	struct noise_event *event =
+		noise_close_at(c, NOISE_LEVEL_IRQ_CALLBACK, 0, now_ns, closed_ns, &writer);
+	noise_commit(c, event, writer);
+}
+
+static __always_inline int noise_end_interrupt(u32 source)
+{
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c || !noise_wanted(c) || !noise_is_open(c, NOISE_LEVEL_IRQ, source))
+		return 0;
+	u64 closed_ns, now_ns = noise_now(c, &closed_ns);
+	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK))
+		noise_close_callback(c, now_ns, &closed_ns);
+	u32 writer;
+	struct noise_event *event =
+		noise_close_at(c, NOISE_LEVEL_IRQ, 0, now_ns, &closed_ns, &writer);
+	noise_commit(c, event, writer);
 	return 0;
 }
 

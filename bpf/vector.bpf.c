@@ -15,7 +15,7 @@
 	SEC("tp_btf/" #vector "_exit")                                                             \
 	int vector##_exit(u64 *ctx)                                                                \
 	{                                                                                          \
-		return noise_end(NOISE_LEVEL_IRQ, vector##_source);                                \
+		return noise_end_interrupt(vector##_source);                                       \
 	}
 
 NOISE_VECTOR(local_timer, TIMER)
