@@ -76,6 +76,10 @@ format: $(TOOLS) ## write the code as check wants it
 bench: $(BUILT) ## measure noisetop itself, through sudo if need be: make bench ARGS=…
 	@$(AS_ROOT) $(BIN)/python -m bench $(ARGS)
 
+.PHONY: bench-check
+bench-check: $(BUILT) ## measure again and fail where a ratio got worse than bench/baseline.json says
+	@$(AS_ROOT) $(BIN)/python -m bench --check $(ARGS)
+
 .PHONY: clean
 clean: ## remove everything that make made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
@@ -97,7 +101,7 @@ endif
 
 $(TOOLS): pyproject.toml $(if $(VENV_WORKS),,changed) | $(BUILT)
 	@packaging/prepare build
-	@set -ex; $(BIN)/pip install -q 'pip>=25.1'; $(BIN)/pip install -q --group test --group check
+	@set -ex; $(BIN)/pip install -q 'pip>=25.1'; $(BIN)/pip install -q --group test --group check --group viewer
 	@touch $@
 
 .PHONY: changed
