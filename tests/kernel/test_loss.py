@@ -60,7 +60,8 @@ def fastest_second(tracer: Tracer) -> int:
 def intervals_of(tracer: Tracer) -> Events:
     """What a tracer has counted so far, waits included, as it came out of the rings."""
     records = np.frombuffer(tracer._session.read(), tracer.layout.event)
-    return records[records["flags"] & (Flag.NAME | Flag.TRIGGER) == 0]
+    intervals: Events = records[records["flags"] & (Flag.NAME | Flag.TRIGGER) == 0]
+    return intervals
 
 
 def test_what_does_not_fit_is_counted_exactly() -> None:

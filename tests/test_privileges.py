@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from noisetop.errors import NoisetopError
+from noisetop.privileges import check_privileges, explain, may_trace
+
+
+def machine(root: Path, capabilities: int, *, btf: bool = True) -> Path:
+    status = root / "proc/self/status"
+    status.parent.mkdir(parents=True)
+    status.write_text(f"Name:\tpython\nCapEff:\t{capabilities:016x}\n")
+    if btf:
+        (root / "sys/kernel/btf").mkdir(parents=True)
+        (root / "sys/kernel/btf/vmlinux").touch()
+    return root
+
+
+PERFMON, BPF, ADMIN = 1 << 38, 1 << 39, 1 << 21
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "may"),
+    [(0, False), (BPF, False), (PERFMON, False), (BPF | PERFMON, True), (ADMIN, True)],
+)
+def test_what_it_takes_to_trace(tmp_path: Path, capabilities: int, may: bool) -> None:
+    assert may_trace(machine(tmp_path, capabilities)) is may
+
+
+def test_without_capabilities_the_error_names_them_and_sudo(tmp_path: Path) -> None:
+    with pytest.raises(NoisetopError, match="CAP_BPF and CAP_PERFMON: sudo "):
+        check_privileges(machine(tmp_path, 0))
+
+
+def test_a_kernel_without_btf_is_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(NoisetopError, match=r"no BTF: boot one .* CONFIG_DEBUG_INFO_BTF=y") as told:
+        check_privileges(machine(tmp_path, ADMIN, btf=False))
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (errno.EPERM, "no permission to load BPF programs: sudo"),
+        (errno.ENOMEM, "not enough memory for the rings"),
+        (errno.EINVAL, r"cannot load the BPF programs: Invalid argument \(prog 'x': bad\)"),
+    ],
+)
+def test_failed_steps_say_what_to_do(code: int, words: str) -> None:
+    assert explain(code, "load", "prog 'x': bad").exit_code == 1
+    with pytest.raises(NoisetopError, match=words):
+        raise explain(code, "load", "prog 'x': bad")

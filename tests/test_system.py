@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisetop import system
+from noisetop.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [("0", (0,)), ("2-3,6", (2, 3, 6)), ("6,2-3,3", (2, 3, 6)), (" 1 , 2 \n", (1, 2))],
+)
+def test_cpu_lists(text: str, cpus: tuple[int, ...]) -> None:
+    assert system.parse_cpu_list(text) == cpus
+
+
+@pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-2", "1,,2", "1 2", "0x1", "9999999"])
+def test_what_is_no_cpu_list(text: str) -> None:
+    with pytest.raises(UsageError):
+        system.parse_cpu_list(text)
+
+
+@given(st.sets(st.integers(0, system.MAX_CPUS - 1), min_size=1))
+def test_lists_come_back_as_they_were_written(cpus: set[int]) -> None:
+    assert system.parse_cpu_list(system.format_cpu_list(cpus)) == tuple(sorted(cpus))
+
+
+def test_isolation_by_boot_parameter_and_by_cpuset(tmp_path: Path) -> None:
+    cpu = tmp_path / "sys/devices/system/cpu"
+    cpu.mkdir(parents=True)
+    (cpu / "isolated").write_text("2\n")
+    (cpu / "nohz_full").write_text("(null)\n")
+    groups = tmp_path / "sys/fs/cgroup/unified"
+    groups.mkdir(parents=True)
+    (groups / "cpuset.cpus.isolated").write_text("4-5\n")
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/mounts").write_text("cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n")
+    assert system.isolated_cpus(tmp_path) == (2, 4, 5)
+    assert system.nohz_full_cpus(tmp_path) == ()
+
+
+def test_a_tree_of_processes(tmp_path: Path) -> None:
+    for pid, parent in ((1, 0), (10, 1), (11, 10), (12, 11), (20, 1)):
+        folder = tmp_path / f"proc/{pid}"
+        folder.mkdir(parents=True)
+        (folder / "stat").write_text(f"{pid} (a) b) S {parent} 0 0")
+    assert system.process_tree(10, tmp_path) == (10, 11, 12)
