@@ -6,12 +6,25 @@
 
 NOISE_SOURCE(irq, IRQ, IRQ);
 
+/* On arm64 an interrupt between CPUs is reported as one of these around its own report. */
+static __always_inline bool irq_is_ipi(u64 *ctx)
+{
+#if defined(__TARGET_ARCH_arm64)
+	struct irqaction *action = (void *)ctx[1];
+	char name[4] = {};
+	bpf_probe_read_kernel(name, sizeof(name), action->name);
+	return name[0] == 'I' && name[1] == 'P' && name[2] == 'I' && !name[3];
+#else
+	return false;
+#endif
+}
+
 SEC("tp_btf/irq_handler_entry")
 int irq_entry(u64 *ctx)
 {
 	u32 number = ctx[0];
 	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c))
+	if (!c || irq_is_ipi(ctx) || !noise_wanted(c))
 		return 0;
 	if (c->open_levels & LEVEL_BIT(IRQ))
 		noise_open(c, NOISE_LEVEL_IRQ_NESTED, irq_source, number, 0);
@@ -35,7 +48,7 @@ SEC("tp_btf/irq_handler_exit")
 int irq_exit(u64 *ctx)
 {
 	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c))
+	if (!c || irq_is_ipi(ctx) || !noise_wanted(c))
 		return 0;
 	if (c->open_levels & LEVEL_BIT(IRQ_NESTED))
 		irq_close(c, NOISE_LEVEL_IRQ_NESTED, ctx);

@@ -97,6 +97,16 @@ struct kthread {
 	void *data;
 };
 
+struct thread_info___arm64 {
+	struct {
+		u32 count;
+	} preempt;
+};
+
+struct task_struct___arm64 {
+	struct thread_info___arm64 thread_info;
+};
+
 struct worker { /* kernel/workqueue_internal.h */
 	void *current_work;
 	void (*current_func)(void *);

@@ -19,6 +19,10 @@
  */
 static __always_inline bool trigger_preempt_count(struct task_struct *task, int *count)
 {
+#if defined(__TARGET_ARCH_arm64) /* keeps it with the task */
+	*count = BPF_CORE_READ((struct task_struct___arm64 *)task, thread_info.preempt.count);
+	return true;
+#endif
 	if (!noise_preempt_count_known || !bpf_core_field_exists(((struct cfs_rq *)0)->rq))
 		return false;
 	void *queue = BPF_CORE_READ(task, se.cfs_rq, rq);

@@ -5,6 +5,8 @@
  */
 #include "noise.bpf.h"
 
+#if defined(__TARGET_ARCH_x86)
+
 #define NOISE_VECTOR(vector, class)                                                                \
 	NOISE_SOURCE(vector, class, NONE);                                                         \
 	SEC("tp_btf/" #vector "_entry")                                                            \
@@ -29,3 +31,5 @@ NOISE_VECTOR(threshold_apic, IRQ)
 NOISE_VECTOR(deferred_error_apic, IRQ)
 NOISE_VECTOR(error_apic, IRQ)
 NOISE_VECTOR(spurious_apic, IRQ)
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Interrupts between CPUs on arm64, told apart by the reason that the kernel gives
+ * (arch/arm64/kernel/smp.c: ipi_types). They come inside an irq_handler_entry named "IPI", which
+ * irq.bpf.c leaves to these; the timer and the PMU are device interrupts there.
+ */
+#include "noise.bpf.h"
+
+#if defined(__TARGET_ARCH_arm64)
+
+NOISE_SOURCE(reschedule, IPI, NONE);
+NOISE_SOURCE(call_function, IPI, NONE);
+NOISE_SOURCE(irq_work, IPI, NONE);
+NOISE_SOURCE(timer_broadcast, TIMER, NONE);
+NOISE_SOURCE(cpu_stop, IPI, NONE);
+NOISE_SOURCE(cpu_backtrace, IPI, NONE);
+NOISE_SOURCE(ipi, IPI, NONE);
+
+static __always_inline u32 vector_source(const char *reason)
+{
+	char text[6] = {};
+	bpf_probe_read_kernel(text, sizeof(text), reason);
+	switch (text[0]) {
+	case 'R': /* Rescheduling interrupts */
+		return reschedule_source;
+	case 'F': /* Function call interrupts */
+		return call_function_source;
+	case 'I': /* IRQ work interrupts */
+		return irq_work_source;
+	case 'T': /* Timer broadcast interrupts */
+		return timer_broadcast_source;
+	case 'C': /* CPU stop …, CPU backtrace interrupts */
+		return text[4] == 's' ? cpu_stop_source : cpu_backtrace_source;
+	}
+	return ipi_source;
+}
+
+SEC("tp_btf/ipi_entry")
+int vector_entry(u64 *ctx)
+{
+	return noise_begin(NOISE_LEVEL_IRQ, vector_source((void *)ctx[0]), 0);
+}
+
+SEC("tp_btf/ipi_exit")
+int vector_exit(u64 *ctx)
+{
+	return noise_end_interrupt(vector_source((void *)ctx[0]));
+}
+
+#endif
