@@ -71,7 +71,11 @@ def test_the_idle_task_in_place_of_a_victim_is_its_cpu_quota() -> None:
         {"source": "thread", "id": waker | 5, "comm": b"swapper/1"},
         {"source": "thread", "id": 0, "comm": b"swapper/2"},
     ]
-    assert paths(*rows) == [("thread", "throttled"), ("thread", "swapper/1"), ("thread", "throttled")]
+    assert paths(*rows) == [
+        ("thread", "throttled"),
+        ("thread", "swapper/1"),
+        ("thread", "throttled"),
+    ]
 
 
 def test_two_threads_of_one_name_are_one_source() -> None:

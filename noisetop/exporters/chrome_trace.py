@@ -170,6 +170,8 @@ class _SliceWriter:
             _Column("flag_bits", table["flags"]),
             _Column("gross_ns", table["gross_ns"]),
             _Column("net_ns", table["net_ns"]),
+            _Column("trigger_id", table["trigger"]),
+            _Column("trigger_ns", table["trigger_ns"]),
         )
         slices = (
             _Column("pid", table["cpu"]),

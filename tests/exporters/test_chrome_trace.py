@@ -20,6 +20,7 @@ from tests.recordings import (
     HOSTILE,
     SOURCES,
     START_NS,
+    TRIGGERS,
     all_rows,
     everything,
     interruption,
@@ -58,7 +59,7 @@ def assert_same(found: Recording, expected: Recording) -> None:
     assert np.array_equal(all_rows(found), all_rows(expected))
     assert found.summary() == expected.summary()
     for field in ("metadata", "cpus", "start_ns", "end_ns", "sources", "losses", "own_cost",
-                  "missing", "tasks", "ended", "damage"):  # fmt: skip
+                  "missing", "tasks", "ended", "damage", "triggers", "waits", "stacks"):  # fmt: skip
         assert getattr(found, field) == getattr(expected, field), field
 
 
@@ -79,6 +80,8 @@ def test_a_slice_says_all_that_is_known() -> None:
         "flag_bits": 0,
         "gross_ns": 200,
         "net_ns": 150,
+        "trigger_id": 0,
+        "trigger_ns": 0,
     }
 
 
@@ -157,7 +160,8 @@ NS = st.one_of(st.integers(0, 1 << 20), st.integers(0, (1 << 63) - 1 - START_NS)
 ROWS = st.tuples(
     NS.map(lambda ns: ns + START_NS), NS, NS, st.integers(0, len(SOURCES) - 1),
     st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 16) - 1),
-    st.integers(0, 255), st.integers(0, 255),
+    st.integers(0, 255), st.integers(0, 255), st.integers(0, len(TRIGGERS) - 1),
+    st.integers(0, (1 << 63) - 1),
 )  # fmt: skip
 
 
