@@ -127,7 +127,7 @@ def recording(
 def everything() -> Recording:
     """A recording in which nothing is left at its default, and names are hostile."""
     hostile = Source(("thread", HOSTILE, HOSTILE))
-    return recording(  # fmt: skip
+    return recording(
         table(
             interruption(120, 200, source=1, net_ns=150, outermost=False),
             interruption(100, 1_000, source=0, net_ns=800, trigger=1),

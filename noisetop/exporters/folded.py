@@ -1,4 +1,4 @@
-"""Folded stacks, for flamegraph.pl, inferno, speedscope: ``cpu 2;softirq;RCU 12345``.
+"""Folded stacks, for flamegraph.pl, inferno, speedscope: ``cpu 2;softirq;RCU;by tick 12345``.
 
 The weight is net time in ns.
 """

@@ -59,7 +59,8 @@ def assert_same(found: Recording, expected: Recording) -> None:
     assert np.array_equal(all_rows(found), all_rows(expected))
     assert found.summary() == expected.summary()
     for field in ("metadata", "cpus", "start_ns", "end_ns", "sources", "losses", "own_cost",
-                  "missing", "tasks", "ended", "damage", "triggers", "waits", "stacks"):  # fmt: skip
+                  "missing", "tasks", "ended", "damage", "triggers", "waits",
+                  "stacks"):  # fmt: skip
         assert getattr(found, field) == getattr(expected, field), field
 
 
