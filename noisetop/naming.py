@@ -121,8 +121,8 @@ class Namer:
 
 
 def _thread(tid: int, comm: str, of_victim: bool) -> Source:
-    """The idle task takes a CPU from a victim only when that may not run: its control group has
-    used up its CPU quota."""
+    """The idle task takes a CPU from a victim only when that may not run: it has used up its
+    CPU quota, that of its control group or that of real-time tasks."""
     if not tid:
         return Source(("thread", "throttled"))
     return Source(("thread", "self", comm) if of_victim else ("thread", comm))

@@ -23,8 +23,8 @@ def printable(text: str) -> str:
 
     That covers control characters and with them escape sequences, bidirectional overrides, joiners,
     combining marks, letters that merge with the one before, line separators, unassigned and private
-    characters, lone surrogates, and all spaces but the plain one. The result has no markup meaning of its own: give it only to places
-    that do not parse markup.
+    characters, lone surrogates, and all spaces but the plain one. The result has no markup
+    meaning of its own: give it only to places that do not parse markup.
     """
     if text.isascii() and text.isprintable():
         return text
