@@ -41,7 +41,9 @@ def trace_of(recorded: Recording) -> dict[str, Any]:
 
 
 def slices_of(trace: dict[str, Any]) -> list[dict[str, Any]]:
-    return [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    return [
+        event for event in trace["traceEvents"] if event["ph"] == "X" and event["cat"] != "trigger"
+    ]
 
 
 def tracks_of(trace: dict[str, Any], name: str) -> dict[tuple[int, int], Any]:
@@ -100,7 +102,7 @@ def test_what_ran_on_an_idle_cpu_has_no_victim() -> None:
 def test_a_process_for_each_watched_cpu_and_a_track_for_each_class() -> None:
     trace = trace_of(everything())
     processes = {pid: args["name"] for (pid, _), args in tracks_of(trace, "process_name").items()}
-    assert processes == {2: "CPU 2", 3: "CPU 3"}
+    assert processes == {0: "CPU 0", 2: "CPU 2", 3: "CPU 3"}
     threads = tracks_of(trace, "thread_name")
     for one in slices_of(trace):
         assert threads[one["pid"], one["tid"]]["name"] == one["cat"]
@@ -113,7 +115,35 @@ def test_cpus_and_classes_come_in_order() -> None:
     names = tracks_of(trace, "thread_name")
     on_cpu_2 = sorted((key for key in order if key[0] == 2), key=order.__getitem__)
     assert [names[key]["name"] for key in on_cpu_2] == ["timer", "softirq", "thread"]
-    assert {pid for pid, _ in tracks_of(trace, "process_sort_index")} == {2, 3}
+    assert {pid for pid, _ in tracks_of(trace, "process_sort_index")} == {0, 2, 3}
+
+
+def test_an_arrow_leads_from_the_moment_on_the_other_cpu_to_the_outer_interruption() -> None:
+    ipi: dict[str, Any] = {"source": 3, "trigger": 2, "trigger_ns": 700}
+    rows = table(
+        interruption(1_050, 100, outermost=False, **ipi),
+        interruption(1_000, 300, **ipi),
+        interruption(1_100, 300, cpu=3, **ipi),
+        interruption(2_000, 300, source=0, trigger=1),
+        interruption(3_000, 300, cpu=3, source=3, trigger=3, trigger_ns=-START_NS + 1),
+        interruption(4_000, 300, source=3, trigger=3, trigger_ns=4_001),
+        interruption(5_000, 300, source=3, cpu=0, trigger=2, trigger_ns=4_900),
+    )
+    trace = trace_of(recording(rows))
+    slices = {(one["pid"], one["ts"]): one for one in slices_of(trace)}
+    assert slices[2, 1.0]["args"]["trigger"] == "stress-ng 4711"
+    senders = [event for event in trace["traceEvents"] if event.get("cat") == "trigger"]
+    (sender,) = [event for event in senders if event["ph"] == "X"]
+    assert (sender["name"], sender["pid"], sender["ts"]) == ("stress-ng 4711", 0, 0.7)
+    assert tracks_of(trace, "thread_name")[0, sender["tid"]]["name"] == "triggers"
+    begins = {event["id"]: event for event in senders if event["ph"] == "s"}
+    ends = {event["id"]: event for event in senders if event["ph"] == "f"}
+    assert begins.keys() == ends.keys()
+    assert {(one["pid"], one["tid"], one["ts"]) for one in begins.values()} == {
+        (0, sender["tid"], 0.7)
+    }
+    assert sorted((one["pid"], one["ts"]) for one in ends.values()) == [(2, 1.0), (3, 1.1)]
+    assert all(slices[one["pid"], one["ts"]]["tid"] == one["tid"] for one in ends.values())
 
 
 def test_the_head_tells_about_the_recording() -> None:
