@@ -48,11 +48,13 @@ class ArrowWriter:
         same = np.zeros(len(rows), bool)
         first, rest = some[order[:-1]], some[order[1:]]
         same[1:] = (first["trigger_ns"] == rest["trigger_ns"]) & (first["cpu"] == rest["cpu"])
-        return np.sort(rows[order[~same]])
+        found: Numbers = np.sort(rows[order[~same]])
+        return found
 
     def sender_cpus(self, table: Interruptions) -> Numbers:
         """Where the triggers of these rows acted."""
-        return self._cpus[table["trigger"]]
+        cpus: Numbers = self._cpus[table["trigger"]]
+        return cpus
 
     def _learn(self) -> None:
         """The list of triggers grows while a recording is read."""

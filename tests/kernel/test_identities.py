@@ -191,9 +191,11 @@ def test_live_equals_recorded(loaded: Loaded) -> None:
         assert ours.idle_ns == theirs.idle_ns
         assert ours.max_single_ns == theirs.max_single_ns
         assert ours.max_single_start_ns == theirs.max_single_start_ns
-        assert sorted(ours.sources, key=lambda s: s.source) == sorted(
-            theirs.sources, key=lambda s: s.source
-        )
+        by_source = {one.source: one for one in theirs.sources}
+        for one in ours.sources:
+            assert one == by_source[one.source]
+            assert one.triggers == by_source[one.source].triggers
+        assert len(by_source) == len(ours.sources)
         for a, b in zip(ours.sources, theirs.sources, strict=True):
             assert (a.histogram == b.histogram).all()
 
