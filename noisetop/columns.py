@@ -5,7 +5,8 @@ The dashboard, the plain text and the exporters take it from here, so they canno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Generic, TypeVar
@@ -13,6 +14,7 @@ from typing import Generic, TypeVar
 from noisetop.event import Source
 from noisetop.sanitize import printable
 from noisetop.summary import ClassTotal, CpuSummary, SourceSummary, Summary
+from noisetop.trigger import Trigger
 from noisetop.units import format_count, format_ns
 
 Value = int | float | str | None
@@ -26,6 +28,7 @@ ALWAYS_SHOWN = CLASSES[:6]
 
 _NS_PER_S = 1_000_000_000
 _EXACT_DIGITS = 7
+_BY_WIDTH = 26
 _NONE = ClassTotal(0, 0)
 
 
@@ -87,7 +90,8 @@ class Column(Generic[Row]):
 
     def pad(self, text: str) -> str:
         """Pads to the width; longer text is left whole, so that no figure is cut into another."""
-        return text.ljust(self.width) if self.left else text.rjust(self.width)
+        room = " " * (self.width - cells(text))
+        return text + room if self.left else room + text
 
     def order(self, rows: Iterable[Row], *, reverse: bool = False) -> list[Row]:
         """The rows sorted by it; those that have nothing to tell come last either way."""
@@ -107,6 +111,38 @@ class Column(Generic[Row]):
 def label_of(source: Source) -> str:
     """The path of a source in one line, harmless on a terminal."""
     return printable(source.label)
+
+
+@lru_cache(maxsize=16384)
+def trigger_label(trigger: Trigger) -> str:
+    """Who did it and where, in one line, harmless on a terminal."""
+    if not trigger.label:
+        return "unknown"
+    where = f" on CPU {trigger.cpu}" if trigger.task and trigger.cpu >= 0 else ""
+    return printable(f"{trigger.label}{where}")
+
+
+def cells(text: str) -> int:
+    """How many cells a terminal needs for printable text."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
+
+
+def shorten_end(text: str, width: int) -> str:
+    """Text in at most ``width`` cells, … in place of what is cut off."""
+    if cells(text) <= width:
+        return text
+    while cells(text) >= width:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def aligned(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Iterator[str]:
+    """A line of titles, then one for each row."""
+    yield " ".join(column.pad(column.title) for column in columns).rstrip()
+    for row in rows:
+        yield " ".join(column.cell(row) for column in columns).rstrip()
 
 
 def cpu_row(summary: Summary, cpu: CpuSummary) -> CpuRow:
@@ -137,11 +173,12 @@ def _number(value: Value) -> float:
     return value
 
 
-def _show_ns(value: Value) -> str:
+def show_ns(value: Value) -> str:
+    """Time, scaled."""
     return format_ns(_number(value))
 
 
-def _show_count(value: Value) -> str:
+def show_count(value: Value) -> str:
     """Exact as long as it fits."""
     text = str(value)
     return text if len(text) <= _EXACT_DIGITS else format_count(_number(value))
@@ -177,12 +214,12 @@ CPU_FIGURES: tuple[Column[CpuRow], ...] = (
     ),
     Column(
         "noise_ns_per_s", "Noise/s", "ns/s", 7,
-        lambda row: _per_second(row.cpu.noise_ns, row.duration_ns), _show_ns,
+        lambda row: _per_second(row.cpu.noise_ns, row.duration_ns), show_ns,
         "time taken in each second",
     ),
     Column(
         "max_single_ns", "Max single", "ns", 10,
-        lambda row: row.cpu.max_single_ns or None, _show_ns,
+        lambda row: row.cpu.max_single_ns or None, show_ns,
         "longest contiguous stretch of noise",
     ),
     Column(
@@ -196,7 +233,7 @@ MAX_SINGLE_AT: Column[CpuRow] = Column(
     "when that stretch began, after the start of the period",
 )  # fmt: skip
 CPU_IDLE: Column[CpuRow] = Column(
-    "idle_ns", "Idle", "ns", 7, lambda row: row.cpu.idle_ns or None, _show_ns,
+    "idle_ns", "Idle", "ns", 7, lambda row: row.cpu.idle_ns or None, show_ns,
     "what ran while the CPU was idle: no noise, nobody lost time",
 )  # fmt: skip
 
@@ -210,12 +247,12 @@ def class_columns(noise_class: str) -> tuple[Column[CpuRow], Column[CpuRow]]:
 
     count: Column[CpuRow] = Column(
         f"{noise_class}_count", f"{noise_class}#", "", max(len(noise_class) + 1, _EXACT_DIGITS),
-        lambda row: total(row).count or None, _show_count,
+        lambda row: total(row).count or None, show_count,
         f"interruptions of class {noise_class}",
     )  # fmt: skip
     net: Column[CpuRow] = Column(
         f"{noise_class}_ns", noise_class, "ns", max(len(noise_class), 7),
-        lambda row: total(row).net_ns or None, _show_ns,
+        lambda row: total(row).net_ns or None, show_ns,
         f"net time of class {noise_class}",
     )  # fmt: skip
     return count, net
@@ -231,6 +268,20 @@ SOURCE_CPU: Column[SourceRow] = Column(
 )  # fmt: skip
 
 
+def _top_trigger(row: SourceRow) -> str | None:
+    """None when nothing is known about any."""
+    triggers = row.source.triggers
+    if not triggers or all(not one.trigger.label for one in triggers):
+        return None
+    return trigger_label(triggers[0].trigger)
+
+
+SOURCE_BY: Column[SourceRow] = Column(
+    "trigger", "By", "", _BY_WIDTH, _top_trigger, lambda v: shorten_end(str(v), _BY_WIDTH),
+    "who caused most of it; b or Enter: all of them", left=True,
+)  # fmt: skip
+
+
 def _noise_only(figure: Callable[[SourceRow], Value]) -> Callable[[SourceRow], Value]:
     """Nothing to tell about noise when all of it fell on an idle CPU."""
     return lambda row: figure(row) if row.source.count else None
@@ -238,7 +289,7 @@ def _noise_only(figure: Callable[[SourceRow], Value]) -> Callable[[SourceRow], V
 
 SOURCE_FIGURES: tuple[Column[SourceRow], ...] = (
     Column(
-        "net_ns", "Total", "ns", 7, _noise_only(lambda row: row.source.net_ns), _show_ns,
+        "net_ns", "Total", "ns", 7, _noise_only(lambda row: row.source.net_ns), show_ns,
         "net time: without what interrupted it in turn",
     ),
     Column(
@@ -248,7 +299,7 @@ SOURCE_FIGURES: tuple[Column[SourceRow], ...] = (
         "its part of the noise on the CPUs in view",
     ),
     Column(
-        "count", "Count", "", 7, _noise_only(lambda row: row.source.count), _show_count,
+        "count", "Count", "", 7, _noise_only(lambda row: row.source.count), show_count,
         "how often it interrupted someone",
     ),
     Column(
@@ -257,19 +308,19 @@ SOURCE_FIGURES: tuple[Column[SourceRow], ...] = (
         "how often in each second",
     ),
     Column(
-        "mean_ns", "Mean", "ns", 7, _noise_only(lambda row: row.source.mean_ns), _show_ns,
+        "mean_ns", "Mean", "ns", 7, _noise_only(lambda row: row.source.mean_ns), show_ns,
         "mean net time",
     ),
     Column(
-        "max_ns", "Max", "ns", 7, _noise_only(lambda row: row.source.max_ns), _show_ns,
+        "max_ns", "Max", "ns", 7, _noise_only(lambda row: row.source.max_ns), show_ns,
         "largest net time of one interruption",
     ),
     Column(
-        "p99_ns", "p99", "ns", 7, _noise_only(lambda row: row.source.percentile_ns(0.99)), _show_ns,
+        "p99_ns", "p99", "ns", 7, _noise_only(lambda row: row.source.percentile_ns(0.99)), show_ns,
         "net time that 1 % exceed; at most 6.25 % too high",
     ),
     Column(
-        "p50_ns", "p50", "ns", 7, _noise_only(lambda row: row.source.percentile_ns(0.5)), _show_ns,
+        "p50_ns", "p50", "ns", 7, _noise_only(lambda row: row.source.percentile_ns(0.5)), show_ns,
         "median net time; at most 6.25 % too high",
     ),
     Column(
@@ -280,11 +331,11 @@ SOURCE_FIGURES: tuple[Column[SourceRow], ...] = (
 )  # fmt: skip
 SOURCE_IDLE: tuple[Column[SourceRow], ...] = (
     Column(
-        "idle_count", "Idle#", "", 7, lambda row: row.source.idle_count or None, _show_count,
+        "idle_count", "Idle#", "", 7, lambda row: row.source.idle_count or None, show_count,
         "how often it ran while the CPU was idle: no noise",
     ),
     Column(
-        "idle_ns", "Idle", "ns", 7, lambda row: row.source.idle_ns or None, _show_ns,
+        "idle_ns", "Idle", "ns", 7, lambda row: row.source.idle_ns or None, show_ns,
         "net time of those",
     ),
 )  # fmt: skip

@@ -1,15 +1,15 @@
 """The compact recording file: tables of interruptions, packed column by column.
 
-Line 1 is the magic, line 2 what about_as_dict() says, as one JSON object. Then blocks follow, each
-a line with its kind, number of rows and number of bytes, and those bytes: ``rows`` holds the
-columns of one table, ``names`` at the end the sources and the task names.
+Line 1 is the magic, line 2 what about_as_dict() says and the names of the columns, as one JSON
+object. Then blocks follow, each a line with its kind, number of rows and number of bytes, and those
+bytes: ``rows`` holds the columns of one table, ``names`` at the end what names_as_dict() says.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -22,8 +22,7 @@ from noisetop.recording_json import (
     about_as_dict,
     about_from_dict,
     names_as_dict,
-    sources_from_list,
-    tasks_from_dict,
+    names_from_dict,
 )
 
 MAGIC = b"noisetop compact recording 1\n"
@@ -31,11 +30,17 @@ _ROWS = 1 << 16
 _MAX_LINE_BYTES = 16 << 20
 _MAX_NAMES_BYTES = 1 << 28
 _LEVEL = 6
+_COLUMNS = INTERRUPTION.names or ()
+_COLUMNS_BEFORE = _COLUMNS[: _COLUMNS.index("trigger")]
+"""Of files that do not tell: those written before there were triggers."""
+_NEVER = np.uint64(1 << 63)
+"""How long before its interruption a trigger acted of which that is not known."""
 
 
 def write_compact(recording: Recording, out: BinaryIO) -> None:
     """Writes the whole recording; read_compact() gives it back, to the nanosecond."""
-    out.write(MAGIC + json.dumps(about_as_dict(recording)).encode() + b"\n")
+    head = {**about_as_dict(recording), "columns": _COLUMNS}
+    out.write(MAGIC + json.dumps(head).encode() + b"\n")
     for chunk in recording.chunks():
         for first in range(0, len(chunk), _ROWS):
             rows = chunk[first : first + _ROWS]
@@ -51,29 +56,35 @@ def _write_block(out: BinaryIO, kind: bytes, rows: int, content: bytes) -> None:
 def _pack(rows: Interruptions) -> bytes:
     """Columns one after another, each byte of its numbers apart; moments as differences."""
     planes = []
-    for name in INTERRUPTION.names or ():
+    for name in _COLUMNS:
         column = np.ascontiguousarray(rows[name])
         if name == "start_ns":
             column = np.diff(column, prepend=np.uint64(0))
+        elif name == "trigger_ns":
+            column = np.where(column, rows["start_ns"] - column, _NEVER)
         planes.append(column.view(np.uint8).reshape(len(rows), -1).T.tobytes())
     return zlib.compress(b"".join(planes), _LEVEL)
 
 
-def _unpack(content: bytes, count: int) -> Interruptions:
+def _unpack(content: bytes, count: int, columns: Sequence[str]) -> Interruptions:
     if not 0 < count <= _ROWS:
         raise ValueError("a table of an impossible size")
-    size = count * INTERRUPTION.itemsize
+    size = count * sum(INTERRUPTION[name].itemsize for name in columns)
     unpacker = zlib.decompressobj()
     planes = np.frombuffer(unpacker.decompress(content, size), np.uint8)
     if len(planes) != size or not unpacker.eof:
         raise ValueError("a table of another size than it says")
-    rows = np.empty(count, INTERRUPTION)
+    rows = np.zeros(count, INTERRUPTION)
     offset = 0
-    for name in INTERRUPTION.names or ():
+    for name in columns:
         kind = INTERRUPTION[name]
         part = planes[offset : offset + count * kind.itemsize].reshape(kind.itemsize, count)
         column = np.ascontiguousarray(part.T).view(kind)[:, 0]
-        rows[name] = np.cumsum(column, dtype=np.uint64) if name == "start_ns" else column
+        if name == "start_ns":
+            column = np.cumsum(column, dtype=np.uint64)
+        elif name == "trigger_ns":
+            column = np.where(column == _NEVER, np.uint64(0), rows["start_ns"] - column)
+        rows[name] = column
         offset += count * kind.itemsize
     return rows
 
@@ -83,8 +94,7 @@ def read_compact(path: Path) -> Recording:
     try:
         with path.open("rb") as file:
             about = about_from_dict(_read_head(file))
-            names = _read_names(file)
-            sources, tasks = sources_from_list(names["sources"]), tasks_from_dict(names["tasks"])
+            names = names_from_dict(_read_names(file))
     except OSError as error:
         raise NoisetopError(f"cannot read {path}: {error.strerror}") from None
     except _DAMAGE as error:
@@ -94,12 +104,15 @@ def read_compact(path: Path) -> Recording:
         cpus=about.cpus,
         start_ns=about.start_ns,
         end_ns=about.end_ns,
-        sources=sources,
-        read_chunks=lambda: _chunks(path, len(sources)),
+        sources=names.sources,
+        read_chunks=lambda: _chunks(path, len(names.sources), len(names.triggers)),
+        triggers=names.triggers,
+        waits=names.waits,
+        stacks=names.stacks,
         losses=about.losses,
         own_cost=about.own_cost,
         missing=about.missing,
-        tasks=tasks,
+        tasks=names.tasks,
         ended=about.ended,
         damage=about.damage,
     )
@@ -141,15 +154,22 @@ def _read_names(file: IO[bytes]) -> dict[str, Any]:
     raise ValueError("it was cut short")
 
 
-def _chunks(path: Path, sources: int) -> Iterator[Interruptions]:
+def _columns_of(head: dict[str, Any]) -> tuple[str, ...]:
+    columns = tuple(map(str, head.get("columns", _COLUMNS_BEFORE)))
+    if columns not in (_COLUMNS, _COLUMNS_BEFORE):
+        raise ValueError("a later noisetop wrote it")
+    return columns
+
+
+def _chunks(path: Path, sources: int, triggers: int) -> Iterator[Interruptions]:
     try:
         with path.open("rb") as file:
-            _read_head(file)
+            columns = _columns_of(_read_head(file))
             for kind, count, size in _blocks(file):
                 if kind == b"rows":
-                    rows = _unpack(file.read(size), count)
-                    if (rows["source"] >= sources).any():
-                        raise ValueError("a source without a name")
+                    rows = _unpack(file.read(size), count, columns)
+                    if (rows["source"] >= sources).any() or (rows["trigger"] >= triggers).any():
+                        raise ValueError("a source or a trigger without a name")
                     yield rows
     except OSError as error:
         raise NoisetopError(f"cannot read {path}: {error.strerror}") from None

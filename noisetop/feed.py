@@ -10,6 +10,7 @@ from noisetop.live import Sample
 from noisetop.stopper import Stopper
 from noisetop.summary import Summarizer, Summary
 from noisetop.tracer import Tracer
+from noisetop.waits import WaitBook
 
 
 @dataclass(slots=True)
@@ -24,6 +25,7 @@ class TracerFeed:
     interval_ns: int
     title: str = ""
     _total: Summarizer = field(init=False)
+    _total_waits: WaitBook = field(default_factory=WaitBook)
     _total_start_ns: int = 0
     _last_ns: int = 0
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
@@ -33,7 +35,8 @@ class TracerFeed:
         self._total_start_ns = self._last_ns = self.tracer.start_ns
 
     def _summarizer(self) -> Summarizer:
-        return Summarizer(self.tracer.target.cpus, self.tracer.reader.namer.sources)
+        reader = self.tracer.reader
+        return Summarizer(self.tracer.target.cpus, reader.namer.sources, reader.join.triggers)
 
     def next(self) -> Sample:
         """Waits for the end of the interval that runs, then returns its sample."""
@@ -42,21 +45,28 @@ class TracerFeed:
             self.tracer.close_books()
         now_ns = self.tracer.end_ns if ended else time.monotonic_ns()
         table = self.tracer.read()
+        waits = self.tracer.reader.waits
         if self._reset_wanted.is_set():
             self._reset_wanted.clear()
             self._total = self._summarizer()
+            self._total_waits.clear()
             self._total_start_ns = self._last_ns
         interval = self._summarizer()
         for summarizer in (self._total, interval):
             summarizer.add(table)
+        self._total_waits.merge(waits)
         start_ns, self._last_ns = self._last_ns, now_ns
-        return Sample(
-            total=self._summary(self._total, self._total_start_ns, now_ns),
-            interval=self._summary(interval, start_ns, now_ns),
+        sample = Sample(
+            total=self._summary(self._total, self._total_waits, self._total_start_ns, now_ns),
+            interval=self._summary(interval, waits, start_ns, now_ns),
             ended=(self.stopper.reason or "the time is up") if ended else "",
         )
+        waits.clear()
+        return sample
 
-    def _summary(self, summarizer: Summarizer, start_ns: int, end_ns: int) -> Summary:
+    def _summary(
+        self, summarizer: Summarizer, waits: WaitBook, start_ns: int, end_ns: int
+    ) -> Summary:
         return summarizer.summary(
             start_ns,
             end_ns,
@@ -64,6 +74,7 @@ class TracerFeed:
             own_cost=self.tracer.own_cost(),
             missing=self.tracer.missing(),
             tasks=self.tracer.reader.tasks,
+            waits=waits.by_task(),
         )
 
     def reset(self) -> None:

@@ -15,6 +15,8 @@ from noisetop.symbols import SymbolTable
 _COPIED = ("start_ns", "gross_ns", "net_ns", "victim_tid", "tid", "cpu", "level", "flags")
 _LOW_BITS = np.uint64(0x0101010101010101)
 _HIGH_BITS = np.uint64(0x8080808080808080)
+_TID_MASK = 0xFFFFFFFF
+_IDLE_TASK = np.uint64(1 << 62)
 
 
 @dataclass(slots=True)
@@ -62,8 +64,10 @@ class Namer:
         """All that the path of an event depends on."""
         identified = np.zeros(256, bool)
         commed = np.zeros(256, bool)
+        tasks = np.zeros(256, bool)
         for number, kind in self.layout.kinds.items():
             identified[number] = kind.identity not in ("none", "task")
+            tasks[number] = kind.identity == "task"
             commed[number] = kind.identity in ("irq", "task")
         flags = events["flags"]
         has_comm = commed[events["source"]] | (flags & Flag.THREADED != 0)
@@ -72,6 +76,8 @@ class Namer:
         key |= events["parent_source"].astype(np.uint64) << np.uint64(8)
         key |= events["parent_id"].astype(np.uint64) << np.uint64(16)
         key |= (flags & (Flag.THREADED | Flag.SELF)).astype(np.uint64) << np.uint64(32)
+        idle = tasks[events["source"]] & (events["id"].astype(np.uint32) == 0)
+        key |= idle * _IDLE_TASK
         return [key, events["id"] * identified[events["source"]], words[:, 0], words[:, 1]]
 
     def _source_of(self, event: np.void) -> Source:
@@ -79,9 +85,7 @@ class Namer:
         comm = event["comm"].decode(errors="replace")
         threaded = bool(event["flags"] & Flag.THREADED)
         if kind.identity == "task":
-            return Source(
-                ("thread", "self", comm) if event["flags"] & Flag.SELF else ("thread", comm)
-            )
+            return _thread(int(event["id"]) & _TID_MASK, comm, bool(event["flags"] & Flag.SELF))
         steps = self._steps(kind, int(event["id"]), comm)
         parent = self.layout.kinds[int(event["parent_source"])]
         if parent is not kind:
@@ -114,6 +118,14 @@ class Namer:
         actions = self.names.irq_actions.get(number, ())
         matching = [name for name in actions if name.startswith(comm)]
         return matching[0] if len(matching) == 1 or (matching and not comm) else comm
+
+
+def _thread(tid: int, comm: str, of_victim: bool) -> Source:
+    """The idle task takes a CPU from a victim only when that may not run: it has used up its
+    CPU quota, that of its control group or that of real-time tasks."""
+    if not tid:
+        return Source(("thread", "throttled"))
+    return Source(("thread", "self", comm) if of_victim else ("thread", comm))
 
 
 def _comm_words(comm: npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:

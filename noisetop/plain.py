@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TextIO
 
@@ -14,12 +14,13 @@ from noisetop.columns import (
     CPU_FIGURES,
     CPU_IDLE,
     SOURCE,
+    SOURCE_BY,
     SOURCE_CPU,
     SOURCE_FIGURES,
     Column,
     CpuRow,
-    Row,
     SourceRow,
+    aligned,
     class_columns,
     cpu_row,
     source_rows,
@@ -38,7 +39,12 @@ _CPU_COLUMNS: tuple[Column[CpuRow], ...] = (
     *(column for name in ALWAYS_SHOWN for column in class_columns(name)),
 )
 # The path comes last: it is the only column without a bound.
-_SOURCE_COLUMNS: tuple[Column[SourceRow], ...] = (SOURCE_CPU, *SOURCE_FIGURES, SOURCE)
+_SOURCE_COLUMNS: tuple[Column[SourceRow], ...] = (
+    SOURCE_CPU,
+    *SOURCE_FIGURES,
+    SOURCE_BY,
+    SOURCE,
+)
 
 
 def run_plain(feed: Feed, out: TextIO, *, count: int | None, json_lines: bool) -> None:
@@ -94,16 +100,10 @@ def _cpu_lines(summary: Summary) -> Iterable[str]:
     rows = [cpu_row(summary, cpu) for cpu in summary.cpus]
     if len(rows) > 1:
         rows.append(cpu_row(summary, summary.all_cpus()))
-    return _aligned(_CPU_COLUMNS, rows)
+    return aligned(_CPU_COLUMNS, rows)
 
 
 def _source_lines(summary: Summary) -> Iterable[str]:
     rows = [row for cpu in summary.cpus for row in source_rows(summary, cpu) if row.source.count]
     rows.sort(key=lambda row: (-row.source.net_ns, row.cpu, row.label))
-    return _aligned(_SOURCE_COLUMNS, rows)
-
-
-def _aligned(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Iterable[str]:
-    yield " ".join(column.pad(column.title) for column in columns).rstrip()
-    for row in rows:
-        yield " ".join(column.cell(row) for column in columns).rstrip()
+    return aligned(_SOURCE_COLUMNS, rows)

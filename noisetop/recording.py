@@ -53,7 +53,7 @@ class Recording:
 
     def summary(self) -> Summary:
         """Aggregates the whole recording; reads it once."""
-        summarizer = Summarizer(self.cpus, self.sources)
+        summarizer = Summarizer(self.cpus, self.sources, self.triggers)
         for chunk in self.chunks():
             summarizer.add(chunk)
         return self.summary_of(summarizer)
@@ -67,4 +67,5 @@ class Recording:
             own_cost=self.own_cost,
             missing=self.missing,
             tasks=self.tasks,
+            waits=self.waits.by_task(),
         )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from noisetop.event import Source
 from noisetop.recording import Recording
 from noisetop.summary import Losses, OwnCost
+from noisetop.trigger import Trigger
+from noisetop.waits import REASONS, TaskWait, WaitBook
 
 _MAX_NS = (1 << 63) - 1
 _MAX_CPU = (1 << 16) - 1
@@ -90,12 +92,71 @@ def own_cost_from_dict(content: dict[str, Any]) -> OwnCost:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What is complete only after all chunks of a recording were read."""
+
+    sources: list[Source]
+    tasks: dict[int, str]
+    triggers: list[Trigger]
+    waits: WaitBook
+    stacks: dict[int, tuple[str, ...]]
+
+
 def names_as_dict(recording: Recording) -> dict[str, Any]:
-    """Sources and task names; complete only after all chunks were read."""
+    """Ready for the json module; names_from_dict() is its inverse."""
     return {
         "sources": [list(source.path) for source in recording.sources],
         "tasks": {str(tid): name for tid, name in sorted(recording.tasks.items())},
+        "triggers": [list(trigger) for trigger in recording.triggers],
+        "waits": waits_as_dict(recording.waits.by_task()),
+        "stacks": {str(key): list(stack) for key, stack in sorted(recording.stacks.items())},
     }
+
+
+def names_from_dict(content: dict[str, Any]) -> Named:
+    """Raises KeyError, TypeError, ValueError or AttributeError on what we did not write."""
+    return Named(
+        sources=sources_from_list(content["sources"]),
+        tasks=tasks_from_dict(content["tasks"]),
+        triggers=triggers_from_list(content.get("triggers", [Trigger()])),
+        waits=WaitBook.of(waits_from_dict(content.get("waits", {}))),
+        stacks={
+            int(key): tuple(map(str, stack)) for key, stack in content.get("stacks", {}).items()
+        },
+    )
+
+
+def waits_as_dict(waits: Mapping[int, TaskWait]) -> dict[str, Any]:
+    """By tid."""
+    return {
+        str(tid): {"count": wait.count, "total_ns": wait.total_ns, "max_ns": wait.max_ns}
+        for tid, wait in sorted(waits.items())
+    }
+
+
+def waits_from_dict(content: dict[str, Any]) -> dict[int, TaskWait]:
+    """Inverse of waits_as_dict()."""
+    waits = {}
+    for tid, wait in content.items():
+        count = {str(reason): int(number) for reason, number in wait["count"].items()}
+        total_ns = {str(reason): int(ns) for reason, ns in wait["total_ns"].items()}
+        if not count.keys() | total_ns.keys() <= set(REASONS):
+            raise ValueError("a wait of an unknown kind")
+        waits[int(tid)] = TaskWait(count, total_ns, int(wait["max_ns"]))
+    return waits
+
+
+def triggers_from_list(rows: Iterable[Any]) -> list[Trigger]:
+    """Raises ValueError or TypeError on what is no list of triggers."""
+    triggers = []
+    for task, tid, cpu, context, work, origin, stack in rows:
+        triggers.append(
+            Trigger(str(task), int(tid), int(cpu), str(context), str(work), str(origin), int(stack))
+        )
+    if triggers[:1] != [Trigger()]:
+        raise ValueError("no trigger stands for the unknown one")
+    return triggers
 
 
 def sources_from_list(paths: Iterable[Any]) -> list[Source]:

@@ -16,9 +16,8 @@ from noisetop.columns import (
     SOURCE,
     SOURCE_FIGURES,
     SOURCE_IDLE,
-    Column,
-    Row,
     SourceRow,
+    aligned,
     class_columns,
     cpu_row,
     label_of,
@@ -28,6 +27,7 @@ from noisetop.errors import UsageError
 from noisetop.histogram import Counts, edges_ns
 from noisetop.losses import describe_losses
 from noisetop.recording import Recording
+from noisetop.report_causes import by_line, by_trigger, stack_lines, wait_lines, who_lines
 from noisetop.sanitize import printable
 from noisetop.summary import OwnCost, SourceSummary, Summary
 from noisetop.system import format_cpu_list
@@ -57,7 +57,9 @@ def report_lines(report: Report, *, width: int, top: int, histogram_of: str) -> 
     yield from _head_lines(report.recording, report.summary)
     yield from _section("CPUs", _cpu_lines(report.summary))
     yield from _section("Sources", _source_lines(report.summary, top, width))
-    yield from _section("Longest interruptions", _worst_lines(report))
+    yield from _section("Who did it", who_lines(report.summary, top))
+    yield from _section("Victims that could not run", wait_lines(report.summary, top))
+    yield from _section("Longest interruptions", _worst_lines(report, width))
     yield from _section(f"Net time per interruption, {histogram_of or 'all sources'}", histogram)
     yield from _section("On an idle CPU: no noise, nobody lost time", _idle_lines(report, top))
 
@@ -130,30 +132,24 @@ def _cpu_lines(summary: Summary) -> Iterator[str]:
     rows = [cpu_row(summary, cpu) for cpu in summary.cpus]
     if len(rows) > 1:
         rows.append(cpu_row(summary, summary.all_cpus()))
-    yield from _aligned((CPU, *CPU_FIGURES, MAX_SINGLE_AT, CPU_IDLE), rows)
+    yield from aligned((CPU, *CPU_FIGURES, MAX_SINGLE_AT, CPU_IDLE), rows)
     present = [name for name in CLASSES if any(name in row.classes for row in rows)]
     if present:
         yield ""
-        yield from _aligned((CPU, *(class_columns(name)[1] for name in present)), rows)
-
-
-def _aligned(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Iterator[str]:
-    yield " ".join(column.pad(column.title) for column in columns).rstrip()
-    for row in rows:
-        yield " ".join(column.cell(row) for column in columns).rstrip()
+        yield from aligned((CPU, *(class_columns(name)[1] for name in present)), rows)
 
 
 def _source_lines(summary: Summary, top: int, width: int) -> Iterator[str]:
     """Figures and path in one line where that fits for all, else the path above its figures."""
     rows = [row for row in source_rows(summary, summary.all_cpus()) if row.source.count]
     shown = rows[:top]
-    lines = list(_aligned((*SOURCE_FIGURES, SOURCE), shown))
-    if max(map(len, lines)) > width:
-        header, *figures = _aligned(SOURCE_FIGURES, shown)
-        lines = [SOURCE.title, header]
-        for row, line in zip(shown, figures, strict=True):
-            lines += [row.label, line]
-    yield from lines
+    lines = list(aligned((*SOURCE_FIGURES, SOURCE), shown))
+    fits = max(map(len, lines)) <= width
+    header, *figures = lines if fits else aligned(SOURCE_FIGURES, shown)
+    yield from [header] if fits else [SOURCE.title, header]
+    for row, line in zip(shown, figures, strict=True):
+        yield from [line] if fits else [row.label, line]
+        yield from by_line(row, width)
     if rest := rows[top:]:
         net = format_ns(sum(row.source.net_ns for row in rest))
         yield f"and {len(rest)} more with {net} together: --top {len(rows)}"
@@ -164,7 +160,7 @@ def _idle_lines(report: Report, top: int) -> Iterator[str]:
     idle = [row for row in rows if row.source.idle_count]
     idle.sort(key=lambda row: (-row.source.idle_ns, row.label))
     if idle:
-        yield from _aligned((*SOURCE_IDLE, SOURCE), idle[:top])
+        yield from aligned((*SOURCE_IDLE, SOURCE), idle[:top])
         yield from _more_idle(idle[top:])
 
 
@@ -174,7 +170,7 @@ def _more_idle(rest: Sequence[SourceRow]) -> Iterator[str]:
         yield f"and {len(rest)} more with {net} together"
 
 
-def _worst_lines(report: Report) -> Iterator[str]:
+def _worst_lines(report: Report, width: int) -> Iterator[str]:
     for number, one in enumerate(report.worst, 1):
         stretch = one.stretch
         moment_s = (stretch.start_ns - report.summary.start_ns) / _NS_PER_S
@@ -183,10 +179,15 @@ def _worst_lines(report: Report) -> Iterator[str]:
             f"{number:>2}  {format_ns(stretch.noise_ns)} on CPU {stretch.cpu} at {moment_s:.6f} s,"
             f" taken from {printable(f'{name} {one.victim_tid}'.strip())}"
         )
+        told: list[str] = []
         for part in one.parts:
             after = format_ns(part.start_ns - stretch.start_ns)
-            indent = "  " * part.depth
-            yield f"    +{after:<8} {format_ns(part.net_ns):>8}  {indent}{label_of(part.source)}"
+            what = "  " * part.depth + label_of(part.source) + by_trigger(part.trigger)
+            yield f"    +{after:<8} {format_ns(part.net_ns):>8}  {what}"
+            stack = stack_lines(report.recording, part.trigger, width)
+            if stack != told:  # what interrupts and what that runs have one trigger
+                yield from stack
+            told = stack or told
         if one.more_count:
             yield f"    {'':<9} {format_ns(one.more_ns):>8}  in {one.more_count} smaller ones"
 

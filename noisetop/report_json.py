@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from noisetop.summary import CpuSummary, Losses, OwnCost, SourceSummary, Summary
+from noisetop.summary import CpuSummary, Losses, OwnCost, SourceSummary, Summary, VictimWait
+from noisetop.trigger_totals import TriggerSummary
 
 
 def summary_as_dict(summary: Summary) -> dict[str, object]:
@@ -19,6 +20,7 @@ def summary_as_dict(summary: Summary) -> dict[str, object]:
         "losses": _losses(summary.losses),
         "own_cost": _own_cost(summary.own_cost),
         "missing_sources": list(summary.missing),
+        "waits": {str(one.tid): _wait(one) for one in summary.waits},
         "cpus": {str(cpu.cpu): _cpu(cpu) for cpu in summary.cpus},
     }
 
@@ -67,4 +69,31 @@ def _source(one: SourceSummary) -> dict[str, object]:
         "mean_ns": round(one.mean_ns),
         "p50_ns": one.percentile_ns(0.5),
         "p99_ns": one.percentile_ns(0.99),
+        "triggers": [_trigger(trigger) for trigger in one.triggers],
+    }
+
+
+def _trigger(one: TriggerSummary) -> dict[str, object]:
+    trigger = one.trigger
+    return {
+        "label": trigger.label,
+        "task": trigger.task,
+        "tid": trigger.tid,
+        "cpu": trigger.cpu,
+        "context": trigger.context,
+        "work": trigger.work,
+        "origin": trigger.origin,
+        "count": one.count,
+        "net_ns": one.net_ns,
+        "max_ns": one.max_ns,
+    }
+
+
+def _wait(one: VictimWait) -> dict[str, object]:
+    """Count and time by reason."""
+    return {
+        "name": one.name,
+        "count": dict(one.wait.count),
+        "total_ns": dict(one.wait.total_ns),
+        "max_ns": one.wait.max_ns,
     }

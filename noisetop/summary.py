@@ -5,7 +5,7 @@ The live view and the report of a recording use the same Summarizer, so they can
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +14,9 @@ import numpy.typing as npt
 from noisetop.event import Flag, Interruptions, Source
 from noisetop.histogram import BUCKETS, Counts, bucket_of, percentile_ns
 from noisetop.stretches import WorstStretches
+from noisetop.trigger import Trigger
+from noisetop.trigger_totals import TriggerSummary, TriggerTotals, largest_first
+from noisetop.waits import TaskWait
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class SourceSummary:
     idle_ns: int
     histogram: Counts = field(repr=False, compare=False)
     """Net times of ``count``, buckets of noisetop.histogram."""
+    triggers: tuple[TriggerSummary, ...] = ()
+    """Who caused the noise, largest net time first; together ``count`` and ``net_ns``."""
 
     @property
     def mean_ns(self) -> float:
@@ -132,6 +137,15 @@ class OwnCost:
 
 
 @dataclass(frozen=True, slots=True)
+class VictimWait:
+    """A thread that could have run but did not."""
+
+    tid: int
+    name: str
+    wait: TaskWait
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """Everything that a view shows about a period."""
 
@@ -144,6 +158,8 @@ class Summary:
     """Sources that this kernel does not offer."""
     tasks: dict[int, str] = field(default_factory=dict)
     """Names of victims by tid."""
+    waits: tuple[VictimWait, ...] = ()
+    """Of the victims, longest first."""
 
     @property
     def duration_ns(self) -> int:
@@ -183,6 +199,7 @@ def _merge(parts: Sequence[SourceSummary]) -> SourceSummary:
         idle_count=sum(part.idle_count for part in parts),
         idle_ns=sum(part.idle_ns for part in parts),
         histogram=np.sum([part.histogram for part in parts], axis=0),
+        triggers=largest_first(one for part in parts for one in part.triggers),
     )
 
 
@@ -190,15 +207,23 @@ def _largest_first(sources: Iterable[SourceSummary]) -> tuple[SourceSummary, ...
     return tuple(sorted(sources, key=lambda one: (-one.net_ns, -one.idle_ns, one.source.path)))
 
 
+def _longest_first(
+    waits: Mapping[int, TaskWait], tasks: Mapping[int, str]
+) -> tuple[VictimWait, ...]:
+    found = [VictimWait(tid, tasks.get(tid, ""), wait) for tid, wait in waits.items()]
+    return tuple(sorted(found, key=lambda one: (-one.wait.sum_ns, one.tid)))
+
+
 @dataclass(slots=True)
 class Summarizer:
     """Folds tables of interruptions, in any number of pieces, into a Summary.
 
-    ``sources`` is the list that the tables index; it may grow between calls.
+    ``sources`` and ``triggers`` are the lists that the tables index; they may grow between calls.
     """
 
     cpus: tuple[int, ...]
     sources: Sequence[Source]
+    triggers: Sequence[Trigger]
     _rows: dict[int, int] = field(default_factory=dict)
     _count: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
     _net: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -211,6 +236,10 @@ class Summarizer:
     )
     stretches: WorstStretches = field(default_factory=lambda: WorstStretches(keep=1))
     """Finds the longest stretches; say how many to keep."""
+    _by_trigger: TriggerTotals = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._by_trigger = TriggerTotals(self.triggers)
 
     def add(self, table: Interruptions) -> None:
         """Adds interruptions; those of one CPU about in the order in which they ended, see
@@ -229,6 +258,7 @@ class Summarizer:
         self._idle_net += np.bincount(row[idle], net[idle], size).astype(np.int64)
         self._add_histogram(row[noise], table["net_ns"][noise])
         self._add_max(row[noise], net[noise], table["start_ns"][noise])
+        self._by_trigger.add(row[noise], table["trigger"][noise], net[noise])
         self.stretches.add(table[noise & (table["flags"] & Flag.OUTERMOST != 0)])
 
     def _row_of(self, table: Interruptions) -> npt.NDArray[np.int64]:
@@ -288,14 +318,23 @@ class Summarizer:
         own_cost: OwnCost | None = None,
         missing: tuple[str, ...] = (),
         tasks: dict[int, str] | None = None,
+        waits: Mapping[int, TaskWait] | None = None,
     ) -> Summary:
         """What was added so far, as the summary of the period from ``start_ns`` to ``end_ns``."""
         by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
         for key, row in self._rows.items():
             by_cpu.setdefault(key >> 32, []).append(self._source(key & 0xFFFFFFFF, row))
         cpus = tuple(self._cpu(cpu, sources) for cpu, sources in sorted(by_cpu.items()))
+        tasks = tasks or {}
         return Summary(
-            start_ns, end_ns, cpus, losses or Losses(), own_cost or OwnCost(), missing, tasks or {}
+            start_ns,
+            end_ns,
+            cpus,
+            losses or Losses(),
+            own_cost or OwnCost(),
+            missing,
+            tasks,
+            _longest_first(waits or {}, tasks),
         )
 
     def _source(self, index: int, row: int) -> SourceSummary:
@@ -308,6 +347,7 @@ class Summarizer:
             idle_count=int(self._idle_count[row]),
             idle_ns=int(self._idle_net[row]),
             histogram=self._histogram[row].copy(),
+            triggers=self._by_trigger.of(row),
         )
 
     def _cpu(self, cpu: int, sources: list[SourceSummary]) -> CpuSummary:

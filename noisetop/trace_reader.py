@@ -22,12 +22,12 @@ import numpy.typing as npt
 from noisetop.errors import NoisetopError
 from noisetop.event import INTERRUPTION, Interruptions
 from noisetop.recording import Recording
-from noisetop.recording_json import about_from_dict, sources_from_list, tasks_from_dict
+from noisetop.recording_json import about_from_dict, names_from_dict
 
 START = b'{"displayTimeUnit":"ns",\n"otherData":{"writer":"noisetop '
 GZIP_START = b"\x1f\x8b"
-FORMAT = 1
-"""Raised when a reader of the one before could not read it."""
+FORMAT = 2
+"""Raised when the reader of one format cannot read the other."""
 
 _LINE_1 = b'{"displayTimeUnit":"ns",\n'
 _LINE_2 = b'"otherData":'
@@ -46,6 +46,8 @@ _TABLE_COLUMNS = {
     "flag_bits": "flags",
     "gross_ns": "gross_ns",
     "net_ns": "net_ns",
+    "trigger_id": "trigger",
+    "trigger_ns": "trigger_ns",
     "pid": "cpu",
 }
 _NAMES = [*_TABLE_COLUMNS, "tid", "ts", "dur"]
@@ -61,21 +63,22 @@ def read_trace(path: Path) -> Recording:
     """
     with _errors(path), _open(path) as file:
         head = _read_head(file)
-        tail = _read_tail(file)
+        names = names_from_dict(_read_tail(file))
         about = about_from_dict(head)
-        sources = sources_from_list(tail["sources"])
-        tasks = tasks_from_dict(tail["tasks"])
     return Recording(
         metadata=about.metadata,
         cpus=about.cpus,
         start_ns=about.start_ns,
         end_ns=about.end_ns,
-        sources=sources,
-        read_chunks=lambda: _chunks(path, about.start_ns, len(sources)),
+        sources=names.sources,
+        read_chunks=lambda: _chunks(path, about.start_ns, len(names.sources), len(names.triggers)),
+        triggers=names.triggers,
+        waits=names.waits,
+        stacks=names.stacks,
         losses=about.losses,
         own_cost=about.own_cost,
         missing=about.missing,
-        tasks=tasks,
+        tasks=names.tasks,
         ended=about.ended,
         damage=about.damage,
     )
@@ -117,7 +120,7 @@ def _read_head(file: IO[bytes]) -> dict[str, Any]:
         raise ValueError("its head was cut short")
     head = json.loads(line[len(_LINE_2) : -2])
     if head["format"] != FORMAT:
-        raise ValueError("a later noisetop wrote it")
+        raise ValueError("another version of noisetop wrote it")
     file.readline(_MAX_LINE_BYTES)
     return dict(head)
 
@@ -138,13 +141,16 @@ def _read_tail(file: IO[bytes]) -> dict[str, Any]:
     return dict(json.loads(end[at + len(_TAIL) : -2]))
 
 
-def _chunks(path: Path, start_ns: int, sources: int) -> Iterator[Interruptions]:
+def _chunks(path: Path, start_ns: int, sources: int, triggers: int) -> Iterator[Interruptions]:
     with _errors(path), _open(path) as file:
         _read_head(file)
         for lines in _lines(file):
             slices = [line for line in lines if line.startswith(_SLICE)]
             if slices:
-                yield from _tables(slices, start_ns, sources)
+                for table in _tables(slices, start_ns):
+                    if (table["source"] >= sources).any() or (table["trigger"] >= triggers).any():
+                        raise ValueError("a source or a trigger without a name")
+                    yield table
 
 
 def _lines(file: IO[bytes]) -> Iterator[list[bytes]]:
@@ -156,7 +162,7 @@ def _lines(file: IO[bytes]) -> Iterator[list[bytes]]:
         yield lines
 
 
-def _tables(lines: list[bytes], start_ns: int, sources: int) -> Iterator[Interruptions]:
+def _tables(lines: list[bytes], start_ns: int) -> Iterator[Interruptions]:
     """Tables of runs of lines that have the same layout."""
     for _ in range(_MAX_LAYOUTS):
         layout = lines[0][lines[0].find(_COLUMNS) :]
@@ -169,7 +175,7 @@ def _tables(lines: list[bytes], start_ns: int, sources: int) -> Iterator[Interru
         count = len(rows) if same.all() else int(np.argmin(same))
         if not count:
             break
-        yield _table(rows[:count], columns, start_ns, sources)
+        yield _table(rows[:count], columns, start_ns)
         lines = lines[count:]
         if not lines:
             return
@@ -192,7 +198,7 @@ def _cells(layout: bytes, rows: Rows) -> tuple[dict[str, slice], npt.NDArray[np.
     return columns, same
 
 
-def _table(rows: Rows, columns: dict[str, slice], start_ns: int, sources: int) -> Interruptions:
+def _table(rows: Rows, columns: dict[str, slice], start_ns: int) -> Interruptions:
     table = np.empty(len(rows), INTERRUPTION)
     for name, target in _TABLE_COLUMNS.items():
         numbers = _integers(rows[:, columns[name]])
@@ -202,8 +208,6 @@ def _table(rows: Rows, columns: dict[str, slice], start_ns: int, sources: int) -
     table["start_ns"] = _nanoseconds(rows[:, columns["ts"]]) + np.uint64(start_ns)
     if (_nanoseconds(rows[:, columns["dur"]]) != table["gross_ns"]).any():
         raise ValueError("dur is not gross_ns")
-    if (table["source"] >= sources).any():
-        raise ValueError("a source without a name")
     return table
 
 

@@ -22,6 +22,7 @@ TICK_FUNCTIONS = ("tick_nohz_handler", "tick_sched_timer")
 _CONTEXTS = ("", "a softirq", "an interrupt", "an NMI", "unknown")
 _TASK, _CONTEXT_UNKNOWN = 0, 4
 _REMEMBERED = 1 << 16
+_RECENT_NS = 200_000_000
 _TIME_BITS = np.uint64(44)  # 4.9 hours
 _WORK_LEVEL = 1
 
@@ -79,11 +80,14 @@ class _Book:
         return self._objects[(self._keys >> _TIME_BITS).astype(np.int64)]
 
     def _latest(self) -> Indices:
-        """The last two of each object, and of these the most recent ones."""
-        place = self._keys >> _TIME_BITS
+        """All that acted lately, the last two of each object before that, and of these the most
+        recent ones. Events that are held back must find what acted before later ones of its kind.
+        """
+        place, time_ns = self._keys >> _TIME_BITS, self.records["time_ns"]
         last = np.ones(len(place), bool)
         if len(place) > 2:
-            last[:-2] = (place[:-1] != place[1:])[:-1] | (place[:-2] != place[2:])
+            recent = time_ns >= max(int(time_ns.max()) - _RECENT_NS, 0)
+            last[:-2] = recent[:-2] | recent[2:] | (place[:-2] != place[2:])
         kept = np.flatnonzero(last)
         if len(kept) > _REMEMBERED:
             order = np.argsort(self.records["time_ns"][kept])

@@ -53,6 +53,26 @@ class WaitBook:
             self._total_ns[tid, reason] = self._total_ns.get((tid, reason), 0) + int(totals[i])
             self._max_ns[tid] = max(self._max_ns.get(tid, 0), int(largest[i]))
 
+    @classmethod
+    def of(cls, tasks: Mapping[int, TaskWait]) -> WaitBook:
+        """The book of which by_task() gives these."""
+        book = cls()
+        for tid, wait in tasks.items():
+            book._add_task(tid, wait)
+        return book
+
+    def merge(self, other: WaitBook) -> None:
+        """Adds all that is in another book."""
+        for tid, wait in other.by_task().items():
+            self._add_task(tid, wait)
+
+    def _add_task(self, tid: int, wait: TaskWait) -> None:
+        for reason, count in wait.count.items():
+            self._count[tid, reason] = self._count.get((tid, reason), 0) + count
+        for reason, total_ns in wait.total_ns.items():
+            self._total_ns[tid, reason] = self._total_ns.get((tid, reason), 0) + total_ns
+        self._max_ns[tid] = max(self._max_ns.get(tid, 0), wait.max_ns)
+
     def clear(self) -> None:
         """Forgets everything."""
         self._count.clear()

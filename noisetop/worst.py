@@ -11,6 +11,7 @@ from noisetop.event import INTERRUPTION, Interruptions, Source
 from noisetop.recording import Recording
 from noisetop.stretches import Stretch, WorstStretches
 from noisetop.summary import Summarizer, Summary
+from noisetop.trigger import Trigger
 
 MAX_PARTS = 8
 
@@ -24,6 +25,8 @@ class Part:
     net_ns: int
     depth: int
     """How many others it interrupted in turn."""
+    trigger: Trigger
+    """Who caused it; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,15 @@ class _Collector:
         order = np.argsort(both["net_ns"], kind="stable")[::-1]
         self.largest = both[order[:MAX_PARTS]]
 
-    def result(self, sources: Sequence[Source]) -> WorstInterruption:
+    def result(self, sources: Sequence[Source], triggers: Sequence[Trigger]) -> WorstInterruption:
         rows = self.largest[np.lexsort((self.largest["level"], self.largest["start_ns"]))]
         parts = tuple(
             Part(
-                sources[row["source"]], int(row["start_ns"]), int(row["net_ns"]), _depth(rows, row)
+                sources[row["source"]],
+                int(row["start_ns"]),
+                int(row["net_ns"]),
+                _depth(rows, row),
+                triggers[row["trigger"]],
             )
             for row in rows
         )
@@ -85,14 +92,18 @@ def summarize_with_worst(
     recording: Recording, keep: int
 ) -> tuple[Summary, tuple[WorstInterruption, ...]]:
     """The summary, and the longest stretches, longest first. Reads the recording twice."""
-    summarizer = Summarizer(recording.cpus, recording.sources, stretches=WorstStretches(keep))
+    summarizer = Summarizer(
+        recording.cpus, recording.sources, recording.triggers, stretches=WorstStretches(keep)
+    )
     for chunk in recording.chunks():
         summarizer.add(chunk)
     collectors = [_Collector(stretch) for stretch in summarizer.stretches.worst()]
     if collectors:
         _collect(recording, collectors)
     summary = recording.summary_of(summarizer)
-    return summary, tuple(collector.result(recording.sources) for collector in collectors)
+    return summary, tuple(
+        collector.result(recording.sources, recording.triggers) for collector in collectors
+    )
 
 
 def _collect(recording: Recording, collectors: Sequence[_Collector]) -> None:

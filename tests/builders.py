@@ -10,7 +10,8 @@ import numpy as np
 from noisetop.event import Source
 from noisetop.histogram import BUCKETS, bucket_of
 from noisetop.live import Sample
-from noisetop.summary import CpuSummary, Losses, OwnCost, SourceSummary, Summary
+from noisetop.summary import CpuSummary, Losses, OwnCost, SourceSummary, Summary, VictimWait
+from noisetop.trigger_totals import TriggerSummary
 
 START_NS = 1_000_000_000_000
 SECOND_NS = 1_000_000_000
@@ -22,6 +23,7 @@ def source(
     max_start_ns: int = START_NS,
     idle_count: int = 0,
     idle_ns: int = 0,
+    triggers: tuple[TriggerSummary, ...] = (),
 ) -> SourceSummary:
     """A source whose interruptions of a victim took ``durations_ns``."""
     table = np.array(durations_ns, np.uint64)
@@ -34,6 +36,7 @@ def source(
         idle_count=idle_count,
         idle_ns=idle_ns,
         histogram=np.bincount(bucket_of(table), minlength=BUCKETS).astype(np.int64),
+        triggers=triggers,
     )
 
 
@@ -64,6 +67,7 @@ def summary(
     own_cost: OwnCost | None = None,
     missing: tuple[str, ...] = (),
     tasks: dict[int, str] | None = None,
+    waits: tuple[VictimWait, ...] = (),
 ) -> Summary:
     """The summary of these CPUs over a period."""
     return Summary(
@@ -74,6 +78,7 @@ def summary(
         own_cost or OwnCost(housekeeping="0"),
         missing,
         tasks or {},
+        waits,
     )
 
 

@@ -18,6 +18,8 @@ from noisetop.recording import Recording
 from noisetop.spool import SpoolWriter
 from noisetop.summary import Losses, OwnCost
 from noisetop.symbols import SymbolTable
+from noisetop.trigger import Trigger
+from noisetop.waits import TaskWait, WaitBook
 
 # A busy machine must not fail a test, and a run leaves nothing behind.
 settings.register_profile(
@@ -37,6 +39,13 @@ SOURCES = (
     Source(("thread", "kworker/2:1", "vmstat_update")),
     Source(("nmi", "perf_event_nmi_handler")),
 )
+TRIGGERS = (
+    Trigger(),
+    Trigger(context="tick"),
+    Trigger("stress-ng", 4711, cpu=0, stack=12),
+    Trigger("kworker/1:2", 77, cpu=1, work="netstamp_clear", origin="tcpdump 99"),
+    Trigger("stress-ng", 4711, cpu=0, stack=13),
+)
 DATA = Path(__file__).parent / "data"
 """Recordings of a real kernel: 2 s without load, and 0.3 s under stress-ng --timer --sock
 --membarrier. Task names that say nothing about noise became ``app``."""
@@ -55,8 +64,10 @@ def interruption(
     tid: int = 100,
     outermost: bool = True,
     flags: int = 0,
+    trigger: int = 0,
+    trigger_ns: int = 0,
 ) -> tuple[int, ...]:
-    """A row; ``start_ns`` counts from START_NS."""
+    """A row; ``start_ns`` counts from START_NS, and so does ``trigger_ns`` unless it is 0."""
     return (
         START_NS + start_ns,
         gross_ns,
@@ -67,13 +78,14 @@ def interruption(
         cpu,
         LEVELS[SOURCES[source % len(SOURCES)].noise_class],
         flags | (Flag.OUTERMOST if outermost else 0),
+        trigger,
+        START_NS + trigger_ns if trigger_ns else 0,
     )
 
 
 def table(*rows: tuple[int, ...]) -> Interruptions:
-    """Rows as an array; without the last columns they have no trigger."""
-    width = len(INTERRUPTION.names or ())
-    return np.array([(*row, *[0] * (width - len(row))) for row in rows], INTERRUPTION)
+    """Rows as an array."""
+    return np.array(list(rows), INTERRUPTION)
 
 
 def recording(
@@ -81,6 +93,9 @@ def recording(
     cpus: tuple[int, ...] = (2, 3),
     duration_ns: int = 1_000_000_000,
     sources: Sequence[Source] = SOURCES,
+    triggers: Sequence[Trigger] = TRIGGERS,
+    waits: dict[int, TaskWait] | None = None,
+    stacks: dict[int, tuple[str, ...]] | None = None,
     metadata: dict[str, Any] | None = None,
     losses: Losses | None = None,
     own_cost: OwnCost | None = None,
@@ -97,6 +112,9 @@ def recording(
         end_ns=START_NS + duration_ns,
         sources=list(sources),
         read_chunks=lambda: iter(chunks),
+        triggers=list(triggers),
+        waits=WaitBook.of(waits or {}),
+        stacks=stacks or {},
         losses=losses or Losses(),
         own_cost=own_cost or OwnCost(),
         missing=missing,
@@ -112,14 +130,29 @@ def everything() -> Recording:
     return recording(
         table(
             interruption(120, 200, source=1, net_ns=150, outermost=False),
-            interruption(100, 1_000, source=0, net_ns=800),
-            interruption(5_000, 70, source=6, tid=7, flags=Flag.THREADED),
+            interruption(100, 1_000, source=0, net_ns=800, trigger=1),
+            interruption(5_000, 70, source=6, tid=7, flags=Flag.THREADED, trigger=5),
         ),
         table(
             interruption(9_000, 12_345, source=3, cpu=3, victim=0, tid=0),
-            interruption(40_000_000, 500_000_000, source=2, cpu=3, victim=4_000_000, tid=4_000_000),
+            interruption(
+                40_000_000,
+                500_000_000,
+                source=2,
+                cpu=3,
+                victim=4_000_000,
+                tid=4_000_000,
+                trigger=2,
+                trigger_ns=39_999_000,
+            ),
         ),
         sources=[*SOURCES, hostile],
+        triggers=[*TRIGGERS, Trigger(HOSTILE, 7, 0, work=HOSTILE, origin=HOSTILE)],
+        waits={
+            100: TaskWait({"preempted": 2, "woken": 1}, {"preempted": 3_000, "woken": 5}, 2_000),
+            4_000_000: TaskWait({"throttled": 1}, {"throttled": 7}, 7),
+        },
+        stacks={12: ("smp_call_function_many", HOSTILE)},
         metadata={"host": HOSTILE, "kernel": "6.1.0", "command": "noisetop record", "pid": 0},
         losses=Losses({2: {"ring_full": 3}, 3: {"ring_full": 0}}, unwritten=2, recursion_misses=1),
         own_cost=OwnCost(5_000_000, 12, 150.5, 10, "0-1"),
@@ -158,10 +191,12 @@ def _frame(
         nested += now - began
     now += draw(st.integers(0, 50_000))
     source = draw(st.integers(0, len(SOURCES) - 1))
+    trigger = draw(st.integers(0, len(TRIGGERS) - 1))
     rows.append(
         interruption(
             start, now - start, source=source, net_ns=now - start - nested, cpu=cpu,
-            victim=victim, tid=victim, outermost=depth == 0,
+            victim=victim, tid=victim, outermost=depth == 0, trigger=trigger,
+            trigger_ns=draw(st.integers(0, start)) if trigger > 1 else 0,
         )
     )  # fmt: skip
     return now

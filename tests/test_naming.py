@@ -64,10 +64,24 @@ def test_thread_of_the_victim_itself() -> None:
     assert paths(*rows) == [("thread", "self", "worker"), ("thread", "worker")]
 
 
+def test_the_idle_task_in_place_of_a_victim_is_its_cpu_quota() -> None:
+    waker = 77 << 32
+    rows = [
+        {"source": "thread", "id": waker, "comm": b"swapper/1"},
+        {"source": "thread", "id": waker | 5, "comm": b"swapper/1"},
+        {"source": "thread", "id": 0, "comm": b"swapper/2"},
+    ]
+    assert paths(*rows) == [
+        ("thread", "throttled"),
+        ("thread", "swapper/1"),
+        ("thread", "throttled"),
+    ]
+
+
 def test_two_threads_of_one_name_are_one_source() -> None:
     table = namer().interruptions(
         events(
-            {"source": "thread", "id": 5, "tid": 5, "comm": b"sh"},
+            {"source": "thread", "id": 5 | 3 << 32, "tid": 5, "comm": b"sh"},
             {"source": "thread", "id": 6, "tid": 6, "comm": b"sh"},
         )
     )
@@ -76,7 +90,7 @@ def test_two_threads_of_one_name_are_one_source() -> None:
 
 
 def test_what_follows_the_end_of_a_name_is_ignored() -> None:
-    rows = events(*[{"source": "thread", "comm": b"sh"}] * 2)
+    rows = events(*[{"source": "thread", "id": 5, "comm": b"sh"}] * 2)
     raw = rows.view(np.uint8).reshape(2, -1)
     comm = rows.dtype.fields["comm"][1]  # type: ignore[index]
     raw[1, comm + 3 : comm + 16] = 0x41
@@ -84,7 +98,7 @@ def test_what_follows_the_end_of_a_name_is_ignored() -> None:
 
 
 def test_bytes_that_are_no_text_do_not_fail() -> None:
-    assert paths({"source": "thread", "comm": b"\xff\xfe"}) == [("thread", "\ufffd\ufffd")]
+    assert paths({"source": "thread", "id": 5, "comm": b"\xff\xfe"}) == [("thread", "\ufffd\ufffd")]
 
 
 COMMS = st.binary(max_size=16).map(lambda name: name.split(b"\0")[0])

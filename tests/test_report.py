@@ -18,6 +18,7 @@ from noisetop.recording import Recording
 from noisetop.report import Report, report_lines
 from noisetop.report_json import summary_as_dict
 from noisetop.summary import Losses, OwnCost
+from noisetop.waits import TaskWait
 from noisetop.worst import summarize_with_worst
 from tests.recordings import everything, interruption, nested_tables, recording, table
 
@@ -104,6 +105,62 @@ def test_the_longest_interruptions_with_their_parts() -> None:
     lines = section(lines_of(busy()), "Longest interruptions")
     assert lines[0] == " 1  12.3 µs on CPU 3 at 0.000090 s, taken from victim 100"
     assert lines[1].split() == ["+0", "ns", "12.3", "µs", "irq", "›", "36", "virtio1-req.0"]
+
+
+def caused() -> Recording:
+    return recording(
+        table(
+            interruption(1_000, 3_000, source=0, trigger=1),
+            interruption(9_020, 100, source=3, outermost=False, trigger=2, trigger_ns=8_000),
+            interruption(9_000, 500, source=3, net_ns=400, trigger=2, trigger_ns=8_000),
+            interruption(20_000, 1_500, source=3, trigger=3, trigger_ns=8_000),
+            interruption(50_000, 40, source=1),
+        ),
+        stacks={12: ("smp_call_function_many", "membarrier")},
+        waits={100: TaskWait({"woken": 3, "throttled": 1}, {"woken": 900, "throttled": 100}, 400)},
+    )
+
+
+def test_sources_tell_who_caused_them() -> None:
+    lines = section(lines_of(caused()), "Sources")
+    assert lines[2] == "     by tick 100 %"
+    assert lines[4] == (
+        "     by netstamp_clear in kworker/1:2 77 ← tcpdump 99 on CPU 1 75 %,"
+        " stress-ng 4711 on CPU 0 25 %"
+    )
+    assert len(lines) == 6
+
+
+def test_who_did_it_adds_up_to_the_noise() -> None:
+    lines = section(lines_of(caused()), "Who did it")
+    assert [[line.split()[0], line[32:].strip()] for line in lines[1:]] == [
+        ["3.00", "tick"],
+        ["1.50", "netstamp_clear in kworker/1:2 77 ← tcpdump 99 on CPU 1"],
+        ["500", "stress-ng 4711 on CPU 0"],
+        ["40", "unknown"],
+    ]
+    assert section(lines_of(caused(), top=1), "Who did it")[2] == "and 3 more with 2.04 µs together"
+
+
+def test_nothing_is_told_of_who_did_it_when_nothing_is_known() -> None:
+    lines = lines_of(busy())
+    assert "Who did it" not in lines
+    assert "Victims that could not run" not in lines
+    assert not any(" by " in line for line in lines)
+
+
+def test_waits_of_victims() -> None:
+    (_, line) = section(lines_of(caused()), "Victims that could not run")
+    assert " ".join(line.split()) == "1.00 µs 400 ns - - 3 900 ns 1 100 ns victim 100"
+
+
+def test_a_long_interruption_tells_who_caused_it_and_from_where() -> None:
+    lines = section(lines_of(caused()), "Longest interruptions")
+    at = next(i for i, line in enumerate(lines) if "stress-ng" in line)
+    assert lines[at].endswith("flush_tlb_func  by stress-ng 4711 on CPU 0")
+    assert lines[at + 1].strip() == "from smp_call_function_many ← membarrier"
+    assert "stress-ng" in lines[at + 2]
+    assert sum("smp_call_function_many" in line for line in lines) == 1
 
 
 def test_the_histogram_counts_each_interruption_once() -> None:

@@ -1,8 +1,11 @@
 import json
 
 from noisetop.report_json import summary_as_dict
-from noisetop.summary import Losses, OwnCost
+from noisetop.summary import Losses, OwnCost, VictimWait
+from noisetop.trigger_totals import TriggerSummary
+from noisetop.waits import TaskWait
 from tests.builders import START_NS, cpu, source, summary
+from tests.recordings import TRIGGERS
 
 
 def test_everything_in_a_summary_is_told() -> None:
@@ -16,6 +19,7 @@ def test_everything_in_a_summary_is_told() -> None:
                 max_start_ns=START_NS + 5,
                 idle_count=4,
                 idle_ns=90,
+                triggers=(TriggerSummary(TRIGGERS[3], 2, 4_000, 3_000),),
             ),
             max_single_ns=3_500,
             max_single_start_ns=START_NS + 5,
@@ -24,6 +28,7 @@ def test_everything_in_a_summary_is_told() -> None:
         losses=Losses(by_cpu={1: {"ring_full": 2}}, recursion_misses=1),
         own_cost=OwnCost(10, 2, 80.5, 12, "0"),
         missing=("thermal",),
+        waits=(VictimWait(7, "app", TaskWait({"woken": 2}, {"woken": 50}, 40)),),
     )
     assert json.loads(json.dumps(summary_as_dict(period))) == {
         "duration_ns": 7_000,
@@ -45,6 +50,9 @@ def test_everything_in_a_summary_is_told() -> None:
             "housekeeping": "0",
         },
         "missing_sources": ["thermal"],
+        "waits": {
+            "7": {"name": "app", "count": {"woken": 2}, "total_ns": {"woken": 50}, "max_ns": 40}
+        },
         "cpus": {
             "1": {
                 "noise_ns": 4_000,
@@ -65,6 +73,20 @@ def test_everything_in_a_summary_is_told() -> None:
                         "mean_ns": 2_000,
                         "p50_ns": 1_023,
                         "p99_ns": 3_000,
+                        "triggers": [
+                            {
+                                "label": "netstamp_clear in kworker/1:2 77 ← tcpdump 99",
+                                "task": "kworker/1:2",
+                                "tid": 77,
+                                "cpu": 1,
+                                "context": "",
+                                "work": "netstamp_clear",
+                                "origin": "tcpdump 99",
+                                "count": 2,
+                                "net_ns": 4_000,
+                                "max_ns": 3_000,
+                            }
+                        ],
                     }
                 ],
             }

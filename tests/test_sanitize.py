@@ -20,6 +20,8 @@ from noisetop.sanitize import printable
         ("e\u0301", "e\\u0301"),
         ("\u2028", "\\u2028"),
         ("non\u00a0breaking", "non\\xa0breaking"),
+        ("\u1100\u1161\u11a8", "\u1100\\u1161\\u11a8"),
+        ("\U0001f44d\U0001f3fd", "\U0001f44d\\U0001f3fd"),
         ("\ud800", "\\ud800"),
         ("\U000e0041", "\\U000e0041"),
         ("日本 ü µ ›", "日本 ü µ ›"),

@@ -62,7 +62,11 @@ def test_can_be_read_twice(path: Path) -> None:
 
 
 def test_many_events_come_in_tables_of_bounded_size(path: Path) -> None:
-    write_spool(path, [some_events(1_000)] * 150)
+    some = some_events(1_000)
+    blocks = [some.copy() for _ in range(150)]
+    for number, block in enumerate(blocks):
+        block["start_ns"] += number * 1_000_000  # the youngest wait for their triggers
+    write_spool(path, blocks)
     sizes = [len(chunk) for chunk in read_spool(path).chunks()]
     assert sum(sizes) == 150_000
     assert max(sizes) < 70_000

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from noisetop.event import Interruptions
 from noisetop.histogram import BUCKETS, bucket_of
 from noisetop.summary import ClassTotal, Losses, Summarizer, Summary
-from tests.recordings import SOURCES, START_NS, interruption, nested_tables, table
+from noisetop.trigger import Trigger
+from tests.recordings import SOURCES, START_NS, TRIGGERS, interruption, nested_tables, table
 
 
 def summary_of(*tables: Interruptions, cpus: tuple[int, ...] = (2, 3)) -> Summary:
-    summarizer = Summarizer(cpus, SOURCES)
+    summarizer = Summarizer(cpus, SOURCES, TRIGGERS)
     for one in tables:
         summarizer.add(one)
     return summarizer.summary(START_NS, START_NS + 1_000_000)
@@ -40,6 +41,12 @@ def test_each_figure_is_what_a_loop_over_the_rows_gives(rows: Interruptions) -> 
         starts = [int(row["start_ns"]) for row in noise if row["net_ns"] == one.max_ns]
         assert one.max_start_ns == min(starts, default=0)
         buckets = bucket_of(np.array(nets, np.uint64))
+        by_trigger: dict[Trigger, list[int]] = defaultdict(list)
+        for row in noise:
+            by_trigger[TRIGGERS[row["trigger"]]._replace(stack=-1)].append(int(row["net_ns"]))
+        assert {part.trigger: (part.count, part.net_ns, part.max_ns) for part in one.triggers} == {
+            trigger: (len(parts), sum(parts), max(parts)) for trigger, parts in by_trigger.items()
+        }
         assert one.histogram.tolist() == np.bincount(buckets, minlength=BUCKETS).tolist()
 
 
@@ -55,6 +62,9 @@ def test_the_sum_over_cpus_adds_up(rows: Interruptions) -> None:
     assert together.noise_ns == summary.noise_ns == sum(one.net_ns for one in together.sources)
     assert together.count == sum(cpu.count for cpu in summary.cpus)
     assert together.max_single_ns == max(cpu.max_single_ns for cpu in summary.cpus)
+    for one in together.sources:
+        assert sum(part.net_ns for part in one.triggers) == one.net_ns
+        assert sum(part.count for part in one.triggers) == one.count
     for noise_class, total in together.by_class().items():
         parts = [cpu.by_class().get(noise_class, ClassTotal(0, 0)) for cpu in summary.cpus]
         assert total == ClassTotal(sum(p.count for p in parts), sum(p.net_ns for p in parts))

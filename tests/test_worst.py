@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from noisetop.event import Interruptions
 from noisetop.worst import MAX_PARTS, summarize_with_worst
-from tests.recordings import SOURCES, START_NS, interruption, nested_tables, recording, table
+from tests.recordings import (
+    SOURCES,
+    START_NS,
+    TRIGGERS,
+    interruption,
+    nested_tables,
+    recording,
+    table,
+)
 
 
 @given(nested_tables(), st.lists(st.integers(0, 60), max_size=3))
@@ -47,6 +55,12 @@ def test_of_many_parts_the_largest_are_kept_in_order() -> None:
     starts = [part.start_ns for part in one.parts]
     assert starts == sorted(starts)
     assert {part.net_ns for part in one.parts} == {20}
+
+
+def test_a_part_tells_who_caused_it() -> None:
+    rows = table(interruption(0, 50, trigger=2), interruption(60, 20))
+    _, (one,) = summarize_with_worst(recording(rows), 10)
+    assert [part.trigger for part in one.parts] == [TRIGGERS[2], TRIGGERS[0]]
 
 
 def test_no_noise_no_worst() -> None:

@@ -78,7 +78,12 @@ def _worst(one: WorstInterruption) -> dict[str, object]:
         "noise_ns": one.stretch.noise_ns,
         "victim_tid": one.victim_tid,
         "parts": [
-            {"path": list(part.source.path), "start_ns": part.start_ns, "net_ns": part.net_ns}
+            {
+                "path": list(part.source.path),
+                "start_ns": part.start_ns,
+                "net_ns": part.net_ns,
+                "trigger": part.trigger.label,
+            }
             for part in one.parts
         ],
         "more_count": one.more_count,

@@ -1,4 +1,4 @@
-"""Noise as stacks: the CPU, then the path of the source."""
+"""Noise as stacks: the CPU, then the path of the source, then who caused it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ Stack = tuple[str, ...]
 
 
 def noise_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:
-    """Each source of each CPU with its net time in ns; what ran on an idle CPU is left out."""
+    """Each trigger of each source of each CPU with its net time in ns.
+
+    What ran on an idle CPU is left out. Noise of an unknown cause ends with its source.
+    """
     for cpu in summary.cpus:
         for source in cpu.sources:
-            if source.count:
-                yield (f"cpu {cpu.cpu}", *source.source.path), source.net_ns
+            stack = (f"cpu {cpu.cpu}", *source.source.path)
+            for part in source.triggers:
+                label = part.trigger.label
+                yield (*stack, f"by {label}") if label else stack, part.net_ns

@@ -17,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.event import Flag, Interruptions, Source
-from noisetop.exporters._digits import Rows, width_of, write_integers, write_thousandths
+from noisetop.exporters._arrows import ArrowWriter
+from noisetop.exporters._digits import Rows
 from noisetop.exporters._lanes import LANES, LaneChooser
+from noisetop.exporters._number_rows import NumberColumn, NumberRows
 from noisetop.recording import Recording
 from noisetop.recording_json import about_as_dict, names_as_dict
 from noisetop.trace_reader import FORMAT
@@ -27,11 +29,14 @@ SUFFIXES = (".json",)
 HELP = "Chrome Trace Event JSON, for Perfetto (ui.perfetto.dev)"
 
 CLASSES = ("nmi", "irq", "ipi", "timer", "softirq", "thread", "fault", "hardware")
+_TRACKS = (*CLASSES, "triggers")
+_SENDERS = len(CLASSES)
 _ROWS = 1 << 13  # so that the rows in work stay in a CPU's cache
 _CACHED_TEXTS = 1 << 16
 _NAME_STEPS = 2
 
 Ids = npt.NDArray[np.int64]
+Track = npt.NDArray[np.unsignedinteger]
 
 
 def write(recording: Recording, out: BinaryIO) -> None:
@@ -93,53 +98,62 @@ class _Numbering:
         return self._number[place]
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """Numbers of the slices, one for each; ``thousandths``: shown divided by 1000."""
-
-    name: str
-    numbers: npt.NDArray[np.unsignedinteger]
-    thousandths: bool = False
-
-
 @dataclass(slots=True)
 class _SliceWriter:
     """Slices of a recording as lines of text."""
 
     recording: Recording
     _tasks: _Numbering = field(default_factory=_Numbering)
+    _kinds: _Numbering = field(default_factory=_Numbering)
     _texts: _Numbering = field(default_factory=_Numbering)
     _text: list[bytes] = field(default_factory=list)
     _lanes: LaneChooser = field(default_factory=LaneChooser)
     _tracks: set[int] = field(default_factory=set)
-    _widths: dict[str, int] = field(default_factory=dict)
+    _numbers: NumberRows = field(default_factory=NumberRows)
+    _arrows: ArrowWriter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._arrows = ArrowWriter(self.recording.triggers, self.recording.start_ns)
 
     def lines(self, table: Interruptions) -> Iterator[bytes]:
-        """One after another the text and the numbers of each slice."""
+        """One after another the text and the numbers of each slice, then the arrows to them."""
         texts = self._texts_of(table)
-        numbers = self._numbers_of(table)
+        track = self._track_ids(table)
+        numbers = self._numbers_of(table, track)
         both: list[bytes] = [b""] * (2 * len(texts))
         both[::2] = texts
         both[1::2] = numbers.view(f"S{numbers.shape[1]}")[:, 0].tolist()
         yield b"".join(both)
+        chosen = self._arrows.chosen(table)
+        senders = self._sender_track_ids(self._arrows.sender_cpus(table[chosen]))
+        yield from self._arrows.lines(table[chosen], track[chosen], senders)
 
     def _texts_of(self, table: Interruptions) -> list[bytes]:
         if len(self._text) > _CACHED_TEXTS:
-            self._tasks, self._texts, self._text = _Numbering(), _Numbering(), []
+            self._tasks, self._kinds = _Numbering(), _Numbering()
+            self._texts, self._text = _Numbering(), []
         pairs = table["victim_tid"].astype(np.uint64) << np.uint64(32) | table["tid"]
         tasks = self._tasks.numbers(pairs).astype(np.uint64)
+        causes = table["trigger"].astype(np.uint64)
         flags = table["flags"].astype(np.uint64)
         sources = table["source"].astype(np.uint64)
-        keys = tasks << np.uint64(40) | sources << np.uint64(8) | flags
-        texts = self._texts.numbers(keys)
+        kinds = self._kinds.numbers(tasks << np.uint64(40) | sources << np.uint64(8) | flags)
+        texts = self._texts.numbers(kinds.astype(np.uint64) << np.uint64(32) | causes)
         for key in self._texts.values[len(self._text) :]:
-            pair = self._tasks.values[key >> 40]
-            source = self.recording.sources[key >> 8 & 0xFFFFFFFF]
-            self._text.append(self._text_of(source, pair >> 32, pair & 0xFFFFFFFF, key & 0xFF))
+            kind, trigger = self._kinds.values[key >> 32], key & 0xFFFFFFFF
+            pair = self._tasks.values[kind >> 40]
+            source = self.recording.sources[kind >> 8 & 0xFFFFFFFF]
+            label = self.recording.triggers[trigger].label
+            text = self._text_of(source, label, pair >> 32, pair & 0xFFFFFFFF, kind & 0xFF)
+            self._text.append(text)
         return [self._text[number] for number in texts.tolist()]
 
-    def _text_of(self, source: Source, victim_tid: int, tid: int, flags: int) -> bytes:
+    def _text_of(
+        self, source: Source, trigger: str, victim_tid: int, tid: int, flags: int
+    ) -> bytes:
         args: dict[str, object] = {"source": source.label}
+        if trigger:
+            args["trigger"] = trigger
         if victim_tid:
             args["victim"] = self._task(victim_tid)
         args |= {
@@ -159,57 +173,43 @@ class _SliceWriter:
         name = self.recording.tasks.get(tid) or (otherwise if tid else "idle")
         return f"{name} {tid}".strip()
 
-    def _numbers_of(self, table: Interruptions) -> Rows:
+    def _numbers_of(self, table: Interruptions, track: Track) -> Rows:
         """The end of each line: what the arguments and the slice itself have in numbers."""
         start = table["start_ns"] - np.uint64(self.recording.start_ns)
         arguments = (
-            _Column("source_id", table["source"]),
-            _Column("victim_tid", table["victim_tid"]),
-            _Column("task_tid", table["tid"]),
-            _Column("level", table["level"]),
-            _Column("flag_bits", table["flags"]),
-            _Column("gross_ns", table["gross_ns"]),
-            _Column("net_ns", table["net_ns"]),
+            NumberColumn("source_id", table["source"]),
+            NumberColumn("victim_tid", table["victim_tid"]),
+            NumberColumn("task_tid", table["tid"]),
+            NumberColumn("level", table["level"]),
+            NumberColumn("flag_bits", table["flags"]),
+            NumberColumn("gross_ns", table["gross_ns"]),
+            NumberColumn("net_ns", table["net_ns"]),
+            NumberColumn("trigger_id", table["trigger"]),
+            NumberColumn("trigger_ns", table["trigger_ns"]),
         )
         slices = (
-            _Column("pid", table["cpu"]),
-            _Column("tid", self._track_ids(table)),
-            _Column("ts", start, thousandths=True),
-            _Column("dur", table["gross_ns"], thousandths=True),
+            NumberColumn("pid", table["cpu"]),
+            NumberColumn("tid", track),
+            NumberColumn("ts", start, thousandths=True),
+            NumberColumn("dur", table["gross_ns"], thousandths=True),
         )
-        template = self._template(arguments)[:-1] + b"}," + self._template(slices)[:-1] + b"}\n"
-        rows = np.empty((len(table), len(template)), np.uint8)
-        rows[:] = np.frombuffer(template, np.uint8)
-        offset = 0
-        for column in (*arguments, *slices):
-            offset = template.index(b":", offset) + 1
-            put = write_thousandths if column.thousandths else write_integers
-            put(rows, offset, self._width(column), column.numbers)
-        return rows
+        return self._numbers.rows(*arguments, b"},", *slices, b"}\n")
 
-    def _template(self, columns: Iterable[_Column]) -> bytes:
-        """The text around the numbers, with room for them."""
-        return b"".join(
-            b'"%s":%s,' % (one.name.encode(), b" " * (self._width(one) + 4 * one.thousandths))
-            for one in columns
-        )
-
-    def _width(self, column: _Column) -> int:
-        """Columns only ever get wider, so that a file has few different layouts."""
-        largest = int(column.numbers.max()) // (1000 if column.thousandths else 1)
-        width = max(width_of(largest), self._widths.get(column.name, 0))
-        self._widths[column.name] = width
-        return width
-
-    def _track_ids(self, table: Interruptions) -> npt.NDArray[np.unsignedinteger]:
+    def _track_ids(self, table: Interruptions) -> Track:
         """A track for each CPU, class and line, numbered so that viewers sort them."""
         classes = np.array(
-            [CLASSES.index(one.noise_class) for one in self.recording.sources], np.int64
+            [_TRACKS.index(one.noise_class) for one in self.recording.sources], np.int64
         )
-        track = table["cpu"].astype(np.int64) * len(CLASSES) + classes[table["source"]]
+        track = table["cpu"].astype(np.int64) * len(_TRACKS) + classes[table["source"]]
         start = table["start_ns"].astype(np.int64)
         lanes = self._lanes.lanes(track, start, start + table["gross_ns"].astype(np.int64))
-        ids: Ids = (track + len(CLASSES)) * LANES + lanes
+        return self._used((track + len(_TRACKS)) * LANES + lanes)
+
+    def _sender_track_ids(self, cpus: Ids) -> Track:
+        """The track of each CPU that shows who acted there."""
+        return self._used((cpus * len(_TRACKS) + _SENDERS + len(_TRACKS)) * LANES)
+
+    def _used(self, ids: Ids) -> Track:
         self._tracks.update(np.flatnonzero(np.bincount(ids)).tolist())
         return ids.astype(np.uint32)
 
@@ -239,8 +239,8 @@ def _thread_name(source: Source) -> str:
 def _track_of(track: int) -> tuple[int, str, int]:
     """CPU, class and line that a track's number stands for."""
     rest, lane = divmod(track, LANES)
-    cpu, noise_class = divmod(rest - len(CLASSES), len(CLASSES))
-    return cpu, CLASSES[noise_class], lane
+    cpu, kind = divmod(rest - len(_TRACKS), len(_TRACKS))
+    return cpu, _TRACKS[kind], lane
 
 
 def _name_event(name: str, args: dict[str, object], cpu: int, track: int = 0) -> dict[str, Any]:

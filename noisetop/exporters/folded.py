@@ -1,4 +1,4 @@
-"""Folded stacks, for flamegraph.pl, inferno, speedscope: ``cpu 2;softirq;RCU 12345``.
+"""Folded stacks, for flamegraph.pl, inferno, speedscope: ``cpu 2;softirq;RCU;by tick 12345``.
 
 The weight is net time in ns.
 """
@@ -30,7 +30,7 @@ def _frame(name: str) -> str:
     safe = printable(name.replace("\\", "\\\\")).replace(";", "\\x3b")
     stripped = safe.strip(" ")
     if not stripped:
-        return safe.replace(" ", "\\x20") or "?"
+        return safe.replace(" ", "\\x20") or "\\empty"
     left = len(safe) - len(safe.lstrip(" "))
     right = len(safe) - len(safe.rstrip(" "))
     return "\\x20" * left + stripped + "\\x20" * right

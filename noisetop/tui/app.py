@@ -28,6 +28,7 @@ from noisetop.tui.line_table import LineTable
 from noisetop.tui.source_table import SourceTable, View
 from noisetop.tui.terminal import TerminalDriver, keys_from_terminal, leave_on_signals
 from noisetop.tui.text_line import TextLine
+from noisetop.tui.trigger_screen import TriggerScreen
 
 
 class Dashboard(App[None]):
@@ -44,6 +45,7 @@ class Dashboard(App[None]):
         Binding("S", "reverse", "reverse"),
         Binding("p,space", "pause", "pause"),
         Binding("r", "reset", "reset"),
+        Binding("b", "causes", "by whom"),
         Binding("c", "per_cpu", "per CPU"),
         Binding("i", "idle", "idle"),
         Binding("t", "last_only", "last interval"),
@@ -177,6 +179,11 @@ class Dashboard(App[None]):
         self.cpus.show_summary(summary, everywhere, self._shown_history)
         self.sources.show_summary(summary, everywhere, self.view)
         self._show_source_title()
+        if isinstance(self.screen, TriggerScreen):
+            key = self.sources.key_of(self.screen.row)
+            for row in self.sources.rows:
+                if self.sources.key_of(row) == key:
+                    self.screen.show_row(row)
 
     def _show_source_title(self) -> None:
         view = self.view
@@ -201,6 +208,12 @@ class Dashboard(App[None]):
     def action_help(self) -> None:
         """Keys, words, columns, missing sources."""
         self.push_screen(HelpScreen(self.latest.total.missing if self.latest else ()))
+
+    def action_causes(self) -> None:
+        """Who caused the source that has the cursor."""
+        row = self.sources.row_at_cursor()
+        if row is not None:
+            self.push_screen(TriggerScreen(row))
 
     def action_sort(self) -> None:
         """Sorts the table with the focus by its next column."""
@@ -283,6 +296,8 @@ class Dashboard(App[None]):
     def _row_chosen(self, event: LineTable.Chosen) -> None:
         if isinstance(event.row, CpuRow):
             self._change_view(replace(self.view, cpu=event.row.cpu.cpu, per_cpu=False))
+        elif isinstance(event.row, SourceRow):
+            self.push_screen(TriggerScreen(event.row))
 
 
 def run_dashboard(feed: Feed, *, refresh_ns: int | None = None) -> None:

@@ -18,6 +18,7 @@ from noisetop.columns import (
     CPU_IDLE,
     MAX_SINGLE_AT,
     SOURCE,
+    SOURCE_BY,
     SOURCE_CPU,
     SOURCE_FIGURES,
     SOURCE_IDLE,
@@ -34,6 +35,7 @@ _KEYS = (
     ("r", "reset: count from now on"),
     ("c", "sources of all CPUs together, or a row per CPU"),
     ("Enter", "on a CPU: only its sources; on the row 'all': those of all CPUs"),
+    ("Enter  b", "on a source: who caused it, with count, net time, share and the largest"),
     ("i", "show also what ran while the CPU was idle; that is no noise"),
     ("t", "figures since the start, or of the last interval alone"),
     ("Tab", "go to the other table"),
@@ -76,7 +78,11 @@ def help_text(missing: Iterable[str]) -> str:
     lines = ["KEYS", *(f"  {keys:<10} {what}" for keys, what in _KEYS), "", "WORDS"]
     lines += [f"  {term}" for term in _TERMS]
     lines += ["", "CPUS", *_columns((CPU, *CPU_FIGURES, CPU_IDLE, MAX_SINGLE_AT))]
-    lines += ["", "SOURCES", *_columns((SOURCE, SOURCE_CPU, *SOURCE_FIGURES, *SOURCE_IDLE))]
+    lines += [
+        "",
+        "SOURCES",
+        *_columns((SOURCE, SOURCE_CPU, *SOURCE_FIGURES, SOURCE_BY, *SOURCE_IDLE)),
+    ]
     lines += ["", "MISSING ON THIS KERNEL"]
     return "\n".join(lines + [f"  {printable(name)}" for name in missing or ("nothing",)])
 

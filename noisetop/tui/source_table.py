@@ -10,6 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from noisetop.columns import (
     CLASSES,
     SOURCE,
+    SOURCE_BY,
     SOURCE_CPU,
     SOURCE_FIGURES,
     SOURCE_IDLE,
@@ -22,6 +23,9 @@ from noisetop.tui.line_table import LineTable
 _NARROW = 31
 """Beside it the figures up to the largest one fit into 80 columns."""
 _STEP = " › "
+_IN_80 = 6
+_FIGURES = (*SOURCE_FIGURES[:_IN_80], SOURCE_BY, *SOURCE_FIGURES[_IN_80:])
+"""Who caused it comes behind the figures that fit into 80 columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +66,12 @@ class SourceTable(LineTable[SourceRow]):
         """Takes a new sample; ``everywhere`` is its ``all_cpus()``."""
         rows = list(_rows(summary, everywhere, view))
         self.longest_label = max([self.longest_label, *(cell_len(row.label) for row in rows)])
-        columns = [*SOURCE_FIGURES, *(SOURCE_IDLE if view.idle else ())]
+        columns = [*_FIGURES, *(SOURCE_IDLE if view.idle else ())]
         self.show(rows, None, [SOURCE_CPU, *columns] if view.per_cpu else columns)
 
     def show_nothing(self) -> None:
         """Before the first sample of a period."""
-        self.show((), None, SOURCE_FIGURES)
+        self.show((), None, _FIGURES)
 
     def pinned_parts(self, row: SourceRow) -> tuple[tuple[str, str], ...]:
         """The path with its class set off."""

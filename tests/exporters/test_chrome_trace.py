@@ -20,6 +20,7 @@ from tests.recordings import (
     HOSTILE,
     SOURCES,
     START_NS,
+    TRIGGERS,
     all_rows,
     everything,
     interruption,
@@ -40,7 +41,9 @@ def trace_of(recorded: Recording) -> dict[str, Any]:
 
 
 def slices_of(trace: dict[str, Any]) -> list[dict[str, Any]]:
-    return [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    return [
+        event for event in trace["traceEvents"] if event["ph"] == "X" and event["cat"] != "trigger"
+    ]
 
 
 def tracks_of(trace: dict[str, Any], name: str) -> dict[tuple[int, int], Any]:
@@ -58,7 +61,8 @@ def assert_same(found: Recording, expected: Recording) -> None:
     assert np.array_equal(all_rows(found), all_rows(expected))
     assert found.summary() == expected.summary()
     for field in ("metadata", "cpus", "start_ns", "end_ns", "sources", "losses", "own_cost",
-                  "missing", "tasks", "ended", "damage"):  # fmt: skip
+                  "missing", "tasks", "ended", "damage", "triggers", "waits",
+                  "stacks"):  # fmt: skip
         assert getattr(found, field) == getattr(expected, field), field
 
 
@@ -79,6 +83,8 @@ def test_a_slice_says_all_that_is_known() -> None:
         "flag_bits": 0,
         "gross_ns": 200,
         "net_ns": 150,
+        "trigger_id": 0,
+        "trigger_ns": 0,
     }
 
 
@@ -96,7 +102,7 @@ def test_what_ran_on_an_idle_cpu_has_no_victim() -> None:
 def test_a_process_for_each_watched_cpu_and_a_track_for_each_class() -> None:
     trace = trace_of(everything())
     processes = {pid: args["name"] for (pid, _), args in tracks_of(trace, "process_name").items()}
-    assert processes == {2: "CPU 2", 3: "CPU 3"}
+    assert processes == {0: "CPU 0", 2: "CPU 2", 3: "CPU 3"}
     threads = tracks_of(trace, "thread_name")
     for one in slices_of(trace):
         assert threads[one["pid"], one["tid"]]["name"] == one["cat"]
@@ -109,7 +115,35 @@ def test_cpus_and_classes_come_in_order() -> None:
     names = tracks_of(trace, "thread_name")
     on_cpu_2 = sorted((key for key in order if key[0] == 2), key=order.__getitem__)
     assert [names[key]["name"] for key in on_cpu_2] == ["timer", "softirq", "thread"]
-    assert {pid for pid, _ in tracks_of(trace, "process_sort_index")} == {2, 3}
+    assert {pid for pid, _ in tracks_of(trace, "process_sort_index")} == {0, 2, 3}
+
+
+def test_an_arrow_leads_from_the_moment_on_the_other_cpu_to_the_outer_interruption() -> None:
+    ipi: dict[str, Any] = {"source": 3, "trigger": 2, "trigger_ns": 700}
+    rows = table(
+        interruption(1_050, 100, outermost=False, **ipi),
+        interruption(1_000, 300, **ipi),
+        interruption(1_100, 300, cpu=3, **ipi),
+        interruption(2_000, 300, source=0, trigger=1),
+        interruption(3_000, 300, cpu=3, source=3, trigger=3, trigger_ns=-START_NS + 1),
+        interruption(4_000, 300, source=3, trigger=3, trigger_ns=4_001),
+        interruption(5_000, 300, source=3, cpu=0, trigger=2, trigger_ns=4_900),
+    )
+    trace = trace_of(recording(rows))
+    slices = {(one["pid"], one["ts"]): one for one in slices_of(trace)}
+    assert slices[2, 1.0]["args"]["trigger"] == "stress-ng 4711"
+    senders = [event for event in trace["traceEvents"] if event.get("cat") == "trigger"]
+    (sender,) = [event for event in senders if event["ph"] == "X"]
+    assert (sender["name"], sender["pid"], sender["ts"]) == ("stress-ng 4711", 0, 0.7)
+    assert tracks_of(trace, "thread_name")[0, sender["tid"]]["name"] == "triggers"
+    begins = {event["id"]: event for event in senders if event["ph"] == "s"}
+    ends = {event["id"]: event for event in senders if event["ph"] == "f"}
+    assert begins.keys() == ends.keys()
+    assert {(one["pid"], one["tid"], one["ts"]) for one in begins.values()} == {
+        (0, sender["tid"], 0.7)
+    }
+    assert sorted((one["pid"], one["ts"]) for one in ends.values()) == [(2, 1.0), (3, 1.1)]
+    assert all(slices[one["pid"], one["ts"]]["tid"] == one["tid"] for one in ends.values())
 
 
 def test_the_head_tells_about_the_recording() -> None:
@@ -157,7 +191,8 @@ NS = st.one_of(st.integers(0, 1 << 20), st.integers(0, (1 << 63) - 1 - START_NS)
 ROWS = st.tuples(
     NS.map(lambda ns: ns + START_NS), NS, NS, st.integers(0, len(SOURCES) - 1),
     st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 16) - 1),
-    st.integers(0, 255), st.integers(0, 255),
+    st.integers(0, 255), st.integers(0, 255), st.integers(0, len(TRIGGERS) - 1),
+    st.integers(0, (1 << 63) - 1),
 )  # fmt: skip
 
 

@@ -36,6 +36,19 @@ def test_weights_are_net_and_idle_is_left_out() -> None:
     ) == ["cpu 2;timer;local_timer 20"]
 
 
+def test_the_last_frame_is_who_caused_it_where_that_is_known() -> None:
+    assert lines_of(
+        interruption(0, 30, source=1, trigger=1),
+        interruption(50, 7, source=1),
+        interruption(90, 5, source=1, trigger=2),
+        interruption(99, 6, source=1, trigger=4),
+    ) == [
+        "cpu 2;softirq;RCU 7",
+        "cpu 2;softirq;RCU;by stress-ng 4711 11",
+        "cpu 2;softirq;RCU;by tick 30",
+    ]
+
+
 @given(nested_tables())
 def test_the_weights_add_up_to_the_noise(rows: Interruptions) -> None:
     recorded = recording(rows)

@@ -13,8 +13,9 @@ from noisetop.errors import NoisetopError
 from noisetop.event import INTERRUPTION, Interruptions
 from noisetop.exporters import noisetop_file
 from noisetop.recording import Recording
+from noisetop.trigger import Trigger
 from tests.exporters.test_chrome_trace import ROWS, assert_same
-from tests.recordings import all_rows, everything, interruption, recording, table
+from tests.recordings import DATA, all_rows, everything, interruption, recording, table
 
 
 def written(recorded: Recording) -> bytes:
@@ -76,4 +77,26 @@ def test_a_table_that_unpacks_to_more_than_it_says_is_refused(tmp_path: Path) ->
     assert head.startswith(MAGIC)
     found = read_back(head + b"\nrows 10 " + blocks, tmp_path / "c")
     with pytest.raises(NoisetopError, match="another size"):
+        found.summary()
+
+
+@pytest.mark.parametrize("name", ["quiet", "noisy"])
+def test_files_of_before_there_were_triggers_read_with_none(name: str) -> None:
+    found = read_compact(DATA / f"{name}.noisetop")
+    rows = all_rows(found)
+    assert not rows["trigger"].any()
+    assert not rows["trigger_ns"].any()
+    assert found.triggers == [Trigger()]
+    assert sum(cpu.count for cpu in found.summary().cpus) > 0
+
+
+def test_columns_that_are_not_known_are_refused(tmp_path: Path) -> None:
+    content = written(everything()).replace(b'"trigger_ns"]', b'"blame_ns__"]', 1)
+    with pytest.raises(NoisetopError, match="a later noisetop wrote it"):
+        read_back(content, tmp_path / "c").summary()
+
+
+def test_a_trigger_that_the_file_does_not_tell_is_refused(tmp_path: Path) -> None:
+    found = read_back(written(recording(table(interruption(0, 5, trigger=99)))), tmp_path / "c")
+    with pytest.raises(NoisetopError, match="a trigger without a name"):
         found.summary()

@@ -78,7 +78,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
         tracer.open_books()
         before_too = books.everything()
         slices = books.slices_of_init()
-        live = Summarizer(cpus, tracer.reader.namer.sources)
+        live = Summarizer(cpus, tracer.reader.namer.sources, tracer.reader.join.triggers)
         for _ in range(SECONDS):
             time.sleep(1)
             live.add(tracer.read())
@@ -89,7 +89,10 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
         slices = books.slices_of_init() - slices
         losses, cost = tracer.losses(), tracer.own_cost()
         writer.write_end(tracer.end_ns, losses, cost, tracer.missing(), "")
-        summary = live.summary(tracer.start_ns, tracer.end_ns, losses, cost, tracer.missing())
+        summary = live.summary(
+            tracer.start_ns, tracer.end_ns, losses, cost, tracer.missing(),
+            tracer.reader.tasks, tracer.reader.waits.by_task(),
+        )  # fmt: skip
     recording = read_spool(path)
     table = np.concatenate(list(recording.chunks()))
     return Loaded(recording, table, summary, (before, before_too), (after, after_too), slices)
@@ -182,14 +185,17 @@ def test_parents_hold_their_children(loaded: Loaded) -> None:
 def test_live_equals_recorded(loaded: Loaded) -> None:
     recorded = loaded.recording.summary()
     assert recorded.duration_ns == loaded.live.duration_ns
+    assert recorded.waits == loaded.live.waits
     for ours, theirs in zip(recorded.cpus, loaded.live.cpus, strict=True):
         assert ours.noise_ns == theirs.noise_ns
         assert ours.idle_ns == theirs.idle_ns
         assert ours.max_single_ns == theirs.max_single_ns
         assert ours.max_single_start_ns == theirs.max_single_start_ns
-        assert sorted(ours.sources, key=lambda s: s.source) == sorted(
-            theirs.sources, key=lambda s: s.source
-        )
+        by_source = {one.source: one for one in theirs.sources}
+        for one in ours.sources:
+            assert one == by_source[one.source]
+            assert one.triggers == by_source[one.source].triggers
+        assert len(by_source) == len(ours.sources)
         for a, b in zip(ours.sources, theirs.sources, strict=True):
             assert (a.histogram == b.histogram).all()
 

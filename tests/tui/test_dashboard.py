@@ -11,10 +11,13 @@ from textual.pilot import Pilot
 from noisetop.errors import NoisetopError
 from noisetop.live import Sample
 from noisetop.summary import Losses, OwnCost, Summary
+from noisetop.trigger import Trigger
+from noisetop.trigger_totals import TriggerSummary
 from noisetop.tui.app import Dashboard
 from noisetop.tui.feed_reader import NewSample
 from noisetop.tui.help_screen import HelpScreen
 from noisetop.tui.line_table import LineTable
+from noisetop.tui.trigger_screen import TriggerScreen, TriggerTable
 from tests.builders import SECOND_NS, START_NS, FakeFeed, cpu, growing, sample, source, summary
 
 TICK = ("timer", "local_timer", "tick_nohz_handler")
@@ -89,7 +92,7 @@ async def test_the_first_frame_needs_no_sample() -> None:
 
 
 async def test_a_sample_fills_both_tables() -> None:
-    async with dashboard(FakeFeed(_sample())) as (app, pilot):
+    async with dashboard(FakeFeed(_sample()), (150, 30)) as (app, pilot):
         await shown(app, pilot)
         assert [row.cpu.cpu for row in app.cpus.rows] == [None, 1, 2]
         assert labels(app) == ["tick_nohz_handler", "RCU", "36 virtio1-req.0"]
@@ -483,3 +486,39 @@ async def test_a_scroll_bar_covers_nothing() -> None:
                 assert lines[top][78:] == "› "
                 assert {line[78] for line in lines[top + 1 : top + table.size.height]} == {" "}
             feed.push(second)
+
+
+def _caused(seconds: int = 1) -> Sample:
+    triggers = (
+        TriggerSummary(Trigger("\x1b[2Jsender", 7, cpu=3), 2, 60_000 * seconds, 40_000),
+        TriggerSummary(Trigger(), 1, 20_000, 20_000),
+    )
+    one = source("ipi", "x", durations_ns=[80_000] * seconds, triggers=triggers)
+    return sample(summary(cpu(1, one, source(*RCU)), duration_ns=seconds * SECOND_NS))
+
+
+@pytest.mark.parametrize("key", ["b", "enter"])
+async def test_who_caused_a_source_in_a_panel_that_goes_on(key: str) -> None:
+    feed = FakeFeed(_caused())
+    async with dashboard(feed, (130, 30)) as (app, pilot):
+        await shown(app, pilot)
+        assert "\\x1b[2Jsender 7 on CPU 3" in screen(app)
+        await pilot.press(key)
+        panel = app.screen
+        assert isinstance(panel, TriggerScreen)
+        table = panel.query_one(TriggerTable)
+        await until(pilot, lambda: bool(table.rows))
+        assert [row.label for row in table.rows] == ["\\x1b[2Jsender 7 on CPU 3", "unknown"]
+        assert "75.00%" in screen(app)
+        feed.push(_caused(2))
+        await shown(app, pilot, 2)
+        assert [row.part.net_ns for row in table.rows] == [120_000, 20_000]
+        await pilot.press("escape")
+        assert not isinstance(app.screen, TriggerScreen)
+
+
+async def test_who_caused_it_stays_out_of_80_columns() -> None:
+    async with dashboard(FakeFeed(_caused()), (80, 24)) as (app, pilot):
+        await shown(app, pilot)
+        assert "sender" not in screen(app)
+        assert "80.0 µs" in screen(app)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.viewers.perfetto import ask_perfetto
 
 pytestmark = pytest.mark.viewer
 
+_INTERRUPTIONS = "category != 'trigger'"
 _TRACKS = (
     "JOIN thread_track ON slice.track_id = thread_track.id "
     "JOIN thread USING (utid) JOIN process USING (upid)"
@@ -46,9 +48,10 @@ def test_slices_are_those_of_the_recording(make: object, suffix: str, tmp_path: 
     damage, slices, by_class, net = ask_perfetto(
         path,
         "name | value FROM stats WHERE severity IN ('error', 'data_loss') AND value != 0",
-        "ts | dur FROM slice",
-        f"process.name | thread.name | count(*) FROM slice {_TRACKS} GROUP BY utid",
-        "sum(EXTRACT_ARG(arg_set_id, 'args.net_ns')) | sum(dur) FROM slice",
+        f"ts | dur FROM slice WHERE {_INTERRUPTIONS}",
+        "process.name | thread.name | count(*) FROM slice "
+        f"{_TRACKS} WHERE {_INTERRUPTIONS} GROUP BY utid",
+        f"sum(EXTRACT_ARG(arg_set_id, 'args.net_ns')) | sum(dur) FROM slice WHERE {_INTERRUPTIONS}",
     )
     rows = all_rows(recorded)
     assert damage == []
@@ -73,3 +76,29 @@ def test_nested_slices_of_a_class_keep_their_depth(tmp_path: Path) -> None:
     write_recording(recording(rows), path, force=False)
     (depths,) = ask_perfetto(path, "ts | depth FROM slice WHERE category = 'ipi'")
     assert sorted(depths) == [["100", "1"], ["90", "0"]]
+
+
+def test_arrows_lead_from_who_acted_to_what_was_interrupted(tmp_path: Path) -> None:
+    ipi: dict[str, Any] = {"trigger": 2, "trigger_ns": 700}
+    rows = table(
+        interruption(1_050, 100, source=3, outermost=False, **ipi),
+        interruption(1_000, 300, source=3, net_ns=200, **ipi),
+        interruption(1_100, 300, source=3, cpu=3, **ipi),
+        interruption(9_000, 300, source=0, trigger=1),
+    )
+    path = tmp_path / "a.json"
+    write_recording(recording(rows), path, force=False)
+    flows, senders, damage = ask_perfetto(
+        path,
+        "a.name | a.ts | b.ts | b.dur FROM flow JOIN slice a ON a.id = slice_out "
+        "JOIN slice b ON b.id = slice_in",
+        f"process.name | thread.name | slice.name | ts FROM slice {_TRACKS} "
+        "WHERE category = 'trigger'",
+        "name | value FROM stats WHERE severity IN ('error', 'data_loss') AND value != 0",
+    )
+    assert sorted(flows) == [
+        ["stress-ng 4711", "700", "1000", "300"],
+        ["stress-ng 4711", "700", "1100", "300"],
+    ]
+    assert senders == [["CPU 0", "triggers", "stress-ng 4711", "700"]]
+    assert damage == []

@@ -1,0 +1,112 @@
+"""Flow arrows of a Chrome trace: from the moment at which somebody acted on another CPU to the
+interruption that it caused. Viewers draw them; noisetop.trace_reader passes them over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from noisetop.event import Interruptions
+from noisetop.exporters._number_rows import NumberColumn, NumberRows
+from noisetop.trigger import Trigger
+
+_SENDER_NS = 1  # so that no two on a track cross
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class ArrowWriter:
+    """Lines for the triggers of a recording that acted at a known moment on another CPU."""
+
+    triggers: Sequence[Trigger]
+    start_ns: int
+    _cpus: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
+    _names: list[bytes] = field(default_factory=list)
+    _senders: NumberRows = field(default_factory=NumberRows)
+    _begins: NumberRows = field(default_factory=NumberRows)
+    _ends: NumberRows = field(default_factory=NumberRows)
+    _count: int = 0
+
+    def chosen(self, table: Interruptions) -> Numbers:
+        """Rows that get an arrow: of those inside each other that share a trigger, the outer."""
+        self._learn()
+        cpu = self._cpus[table["trigger"]]
+        rows = np.flatnonzero(
+            (table["trigger_ns"] >= self.start_ns)
+            & (table["trigger_ns"] <= table["start_ns"])
+            & (table["trigger_ns"] != 0)
+            & (cpu >= 0)
+            & (cpu != table["cpu"])
+        )
+        some = table[rows]
+        order = np.lexsort((some["level"], some["start_ns"], some["cpu"], some["trigger_ns"]))
+        same = np.zeros(len(rows), bool)
+        first, rest = some[order[:-1]], some[order[1:]]
+        same[1:] = (first["trigger_ns"] == rest["trigger_ns"]) & (first["cpu"] == rest["cpu"])
+        found: Numbers = np.sort(rows[order[~same]])
+        return found
+
+    def sender_cpus(self, table: Interruptions) -> Numbers:
+        """Where the triggers of these rows acted."""
+        cpus: Numbers = self._cpus[table["trigger"]]
+        return cpus
+
+    def _learn(self) -> None:
+        """The list of triggers grows while a recording is read."""
+        new = self.triggers[len(self._names) :]
+        self._cpus = np.concatenate([self._cpus, [one.cpu for one in new]]).astype(np.int64)
+        self._names += [_sender_text(one) for one in new]
+
+    def lines(
+        self,
+        table: Interruptions,
+        track: npt.NDArray[np.unsignedinteger],
+        sender_track: npt.NDArray[np.unsignedinteger],
+    ) -> Iterator[bytes]:
+        """A small slice for each sender, then both ends of each arrow."""
+        if not len(table):
+            return
+        cpu = self._cpus[table["trigger"]].astype(np.uint32)
+        sent = table["trigger_ns"] - np.uint64(self.start_ns)
+        start = table["start_ns"] - np.uint64(self.start_ns)
+        numbers = np.arange(self._count, self._count + len(table), dtype=np.uint64)
+        self._count += len(table)
+        _, once = np.unique(
+            np.stack([sent, sender_track.astype(np.uint64)]), axis=1, return_index=True
+        )
+        places = (
+            NumberColumn("pid", cpu),
+            NumberColumn("tid", sender_track),
+            NumberColumn("ts", sent, thousandths=True),
+        )
+        slices = self._senders.lines(
+            *(NumberColumn(one.name, one.numbers[once], one.thousandths) for one in places),
+            b',"dur":0.%03d}\n' % _SENDER_NS,
+        )
+        names = table["trigger"][once].tolist()
+        yield b"".join(self._names[n] + line for n, line in zip(names, slices, strict=True))
+        arrow = b',{"cat":"trigger","name":"trigger",'
+        begins = self._begins.rows(
+            arrow, b'"ph":"s",', NumberColumn("id", numbers), *places, b"}\n"
+        )
+        yield begins.tobytes()
+        ends = self._ends.rows(
+            arrow,
+            b'"ph":"f","bp":"e",',
+            NumberColumn("id", numbers),
+            NumberColumn("pid", table["cpu"]),
+            NumberColumn("tid", track),
+            NumberColumn("ts", start, thousandths=True),
+            b"}\n",
+        )
+        yield ends.tobytes()
+
+
+def _sender_text(trigger: Trigger) -> bytes:
+    name = json.dumps(trigger.label).replace("<", "\\u003c").replace("\x7f", "\\u007f")
+    return b',{"cat":"trigger","name":%s,"ph":"X",' % name.encode()

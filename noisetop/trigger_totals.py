@@ -1,0 +1,131 @@
+"""Count and time of each trigger of each source, exact and in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from noisetop.histogram import Counts
+from noisetop.trigger import Trigger
+
+KEPT = 64
+"""Triggers of a source that are told apart."""
+OTHERS = Trigger(context="others")
+"""Stands for all that came after these."""
+_REST = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerSummary:
+    """What one trigger caused of one source. An empty trigger: the cause is not known."""
+
+    trigger: Trigger
+    """Without the stack that it had at the time."""
+    count: int
+    net_ns: int
+    max_ns: int
+    """Largest net time of one interruption."""
+
+
+def largest_first(parts: Iterable[TriggerSummary]) -> tuple[TriggerSummary, ...]:
+    """Adds up those of the same trigger; what is beyond the largest ``KEPT`` becomes OTHERS."""
+    merged: dict[Trigger, TriggerSummary] = {}
+    for part in parts:
+        before = merged.get(part.trigger)
+        merged[part.trigger] = _sum(part.trigger, [before, part]) if before else part
+    others = merged.pop(OTHERS, None)
+    ordered = sorted(merged.values(), key=_order)
+    rest = [*ordered[KEPT:], *([others] if others else [])]
+    kept = [*ordered[:KEPT], *([_sum(OTHERS, rest)] if rest else [])]
+    return tuple(sorted(kept, key=_order))
+
+
+def _order(one: TriggerSummary) -> tuple[int, int, Trigger]:
+    return -one.net_ns, -one.count, one.trigger
+
+
+def _sum(trigger: Trigger, parts: Sequence[TriggerSummary]) -> TriggerSummary:
+    return TriggerSummary(
+        trigger,
+        count=sum(part.count for part in parts),
+        net_ns=sum(part.net_ns for part in parts),
+        max_ns=max(part.max_ns for part in parts),
+    )
+
+
+@dataclass(slots=True)
+class TriggerTotals:
+    """Sums by the row of a source and trigger.
+
+    ``triggers`` is the list that the tables index; it may grow between calls. Of each source the
+    triggers that come first are kept apart, so that results do not depend on how tables were cut.
+    """
+
+    triggers: Sequence[Trigger]
+    _groups: list[Trigger] = field(default_factory=list)
+    _group_of: dict[Trigger, int] = field(default_factory=dict)
+    _slots: dict[int, dict[int, int]] = field(default_factory=dict)
+    """By row and group, where the sums stand; ``_REST`` is the group of what is not kept."""
+    _used: int = 0
+    _sums: Counts = field(default_factory=lambda: np.zeros((3, 0), np.int64))
+
+    def add(
+        self,
+        row: npt.NDArray[np.int64],
+        trigger: npt.NDArray[np.uint32],
+        net_ns: npt.NDArray[np.int64],
+    ) -> None:
+        """Adds interruptions, as the row of their source, their trigger and net time."""
+        if not len(row):
+            return
+        slot = self._slots_of(row, trigger)
+        size = 1 + int(slot.max())
+        if size > self._sums.shape[1]:
+            more = np.zeros((3, size - self._sums.shape[1]), np.int64)
+            self._sums = np.concatenate([self._sums, more], axis=1)
+        width = self._sums.shape[1]
+        self._sums[0] += np.bincount(slot, minlength=width)
+        # Sums of a batch stay below 2^53 ns, where a double is exact.
+        self._sums[1] += np.bincount(slot, net_ns, width).astype(np.int64)
+        np.maximum.at(self._sums[2], slot, net_ns)
+
+    def _slots_of(
+        self, row: npt.NDArray[np.int64], trigger: npt.NDArray[np.uint32]
+    ) -> npt.NDArray[np.int64]:
+        pairs = row << np.int64(32) | trigger
+        present, first, place = np.unique(pairs, return_index=True, return_inverse=True)
+        slots = np.empty(len(present), np.int64)
+        for at in np.argsort(first).tolist():
+            pair = int(present[at])
+            slots[at] = self._slot(pair >> 32, self._group(pair & 0xFFFFFFFF))
+        return slots[place]
+
+    def _group(self, number: int) -> int:
+        trigger = self.triggers[number]._replace(stack=-1)
+        group = self._group_of.get(trigger)
+        if group is None:
+            group = self._group_of[trigger] = len(self._groups)
+            self._groups.append(trigger)
+        return group
+
+    def _slot(self, row: int, group: int) -> int:
+        slots = self._slots.setdefault(row, {})
+        if group not in slots and len(slots) >= KEPT:
+            group = _REST
+        if group not in slots:
+            slots[group] = self._used
+            self._used += 1
+        return slots[group]
+
+    def of(self, row: int) -> tuple[TriggerSummary, ...]:
+        """The triggers of a source, largest net time first."""
+        return largest_first(
+            TriggerSummary(
+                OTHERS if group == _REST else self._groups[group],
+                *map(int, self._sums[:, slot]),
+            )
+            for group, slot in self._slots.get(row, {}).items()
+        )
