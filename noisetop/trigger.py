@@ -21,6 +21,8 @@ UNKNOWN = 0
 TICK_FUNCTIONS = ("tick_nohz_handler", "tick_sched_timer")
 _CONTEXTS = ("", "a softirq", "an interrupt", "an NMI", "unknown")
 _TASK, _CONTEXT_UNKNOWN = 0, 4
+RECENT_NS = 1_000_000_000
+"""Events that reach back no further than this before the newest trigger find theirs in any case."""
 _REMEMBERED = 1 << 16
 _TIME_BITS = np.uint64(44)  # 4.9 hours
 _WORK_LEVEL = 1
@@ -79,16 +81,21 @@ class _Book:
         return self._objects[(self._keys >> _TIME_BITS).astype(np.int64)]
 
     def _latest(self) -> Indices:
-        """The last two of each object, and of these the most recent ones."""
-        place = self._keys >> _TIME_BITS
-        last = np.ones(len(place), bool)
-        if len(place) > 2:
+        """All recent ones, for events that are still held, and before them the last two of each
+        object, up to a number."""
+        if not len(self.records):
+            return np.empty(0, np.int64)
+        times = self.records["time_ns"].astype(np.int64)
+        recent = times >= times.max() - RECENT_NS
+        old = np.flatnonzero(~recent)
+        place = self._keys[old] >> _TIME_BITS
+        last = np.ones(len(old), bool)
+        if len(old) > 2:
             last[:-2] = (place[:-1] != place[1:])[:-1] | (place[:-2] != place[2:])
-        kept = np.flatnonzero(last)
-        if len(kept) > _REMEMBERED:
-            order = np.argsort(self.records["time_ns"][kept])
-            kept = np.sort(kept[order[-_REMEMBERED:]])
-        return kept
+        old = old[last]
+        if len(old) > _REMEMBERED:
+            old = old[np.argsort(times[old])[-_REMEMBERED:]]
+        return np.sort(np.concatenate([old, np.flatnonzero(recent)]))
 
     def _pack(
         self, place: npt.NDArray[np.uint64], time_ns: npt.NDArray[np.uint64]
