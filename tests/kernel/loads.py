@@ -57,7 +57,7 @@ def workload_program() -> Path:
 
 @dataclass
 class Workload:
-    """A process with a thread that suffers, ``victim``, and others that act, named by their kind."""
+    """A process with a thread that suffers, ``victim``, and others that act, named by kind."""
 
     process: subprocess.Popen[bytes]
     tids: dict[str, int]

@@ -51,7 +51,8 @@ class Traced:
 
     def tids(self, rows: Interruptions) -> npt.NDArray[np.int64]:
         """For each row the tid of its trigger's task, 0 where there is none."""
-        return np.array([trigger.tid for trigger in self.triggers])[rows["trigger"]]
+        tids: npt.NDArray[np.int64] = np.array([t.tid for t in self.triggers])[rows["trigger"]]
+        return tids
 
 
 def _matches(path: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
