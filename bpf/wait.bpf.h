@@ -79,7 +79,7 @@ static __always_inline void wait_end(struct noise_cpu *c, struct noise_task *sta
 		event->start_ns = state->since_ns;
 		event->gross_ns = bpf_ktime_get_ns() - state->since_ns;
 		event->net_ns = 0;
-		event->id = wait == NOISE_WAIT_WOKEN ? state->waker_tid : 0;
+		event->id = wait == NOISE_WAIT_WOKEN ? state->waker : 0;
 		event->object = 0;
 		event->tid = tid;
 		event->victim_tid = tid;

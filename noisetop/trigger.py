@@ -261,13 +261,19 @@ class TriggerJoin:
 
     def _join_wakers(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
         """Threads: who woke them, told with the event."""
-        chosen = np.flatnonzero(
-            np.isin(events["source"], self._kinds(["thread"])) & (events["id"] >> np.uint64(32) > 0)
-        )
-        tids = (events["id"][chosen] >> np.uint64(32)).astype(np.int64)
-        for tid in np.unique(tids).tolist():
-            number = self._intern(Trigger(task=self.tasks.get(tid, "?"), tid=tid))
-            index[chosen[tids == tid]] = number
+        wakers = events["id"] >> np.uint64(32)
+        chosen = np.flatnonzero(np.isin(events["source"], self._kinds(["thread"])) & (wakers > 0))
+        words, cpus = wakers[chosen], events["parent_id"][chosen]
+        interner = Interner(lambda row: self._intern(self._woken_by(int(words[row]), cpus[row])))
+        index[chosen] = interner.numbers([words, cpus.astype(np.uint64)])
+
+    def _woken_by(self, waker: int, cpu: int) -> Trigger:
+        contextual = self.layout.wakers.get("CONTEXT", 1 << 32)
+        if waker < contextual:
+            return Trigger(self.tasks.get(waker, "?"), waker, int(cpu))
+        context = waker - contextual
+        name = "the idle loop" if context == _TASK else _CONTEXTS[context]
+        return Trigger(context=name, cpu=int(cpu))
 
     def _join_raisers(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
         """Softirqs: what was running when they were raised, told with the event."""
