@@ -108,13 +108,24 @@ static __always_inline void thread_leave(struct noise_cpu *c)
 
 /*
  * The last switch on this CPU was not reported, so how long what is open ran is not known. Seen on
- * guests whose kernel hides some tasks from its own tracepoint.
+ * guests whose kernel hides some tasks from its own tracepoint. Only the wait of the task that leaves
+ * has an end: it ran since it was switched in.
  */
-static __always_inline void thread_resync(struct noise_cpu *c)
+static __noinline int thread_resync(struct noise_cpu *c, struct task_struct *prev)
 {
+	if (!c || !prev)
+		return 0;
 	noise_lose(c, NOISE_LOSS_SWITCH);
 	c->open_levels = 0;
 	wait_clear(c);
+	struct noise_task *state = wait_state(c, prev->pid, false);
+	if (!state)
+		return 0;
+	state->waker = 0;
+	if (state->wait)
+		wait_end(c, state, prev->pid,
+			 prev->se.sum_exec_runtime - prev->se.prev_sum_exec_runtime);
+	return 0;
 }
 
 /*
@@ -153,7 +164,7 @@ static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct
 		return 0;
 	u64 waker = (u64)state->waker << 32 | state->waker_cpu;
 	if (state->wait)
-		wait_end(c, state, next->pid);
+		wait_end(c, state, next->pid, 0);
 	state->waker = 0;
 	return waker;
 }
@@ -185,7 +196,7 @@ int thread_switch(u64 *ctx)
 	struct task_struct *prev = (void *)ctx[1];
 	struct task_struct *next = (void *)ctx[2];
 	if (c->synced && prev->pid != c->tid)
-		thread_resync(c);
+		thread_resync(c, prev);
 	thread_leave(c);
 
 	bool next_is_victim = noise_is_victim(next, next->tgid, next->flags);
