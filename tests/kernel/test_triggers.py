@@ -134,10 +134,11 @@ def test_work_that_another_process_queued_on_the_cpu() -> None:
 
 def test_a_realtime_thread_that_preempts_names_its_waker() -> None:
     count = 500
-    with prepared(VICTIM_CPU, SENDER_CPU, "spin:1000:1500") as victim:
-        with prepared(VICTIM_CPU, SENDER_CPU, f"wake-urgent:500:{count}") as load:
-            target = Target((VICTIM_CPU,), pid=victim.pid)
-            traced = trace(target, victim.begin, load.run, victim.finish)
+    with contextlib.ExitStack() as stack:
+        victim = stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, "spin:1000:1500"))
+        load = stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, f"wake-urgent:500:{count}"))
+        target = Target((VICTIM_CPU,), pid=victim.pid)
+        traced = trace(target, victim.begin, load.run, victim.finish)
     rows = traced.rows("thread", "urgent")
     woken = rows[rows["trigger"] != 0]
     assert len(woken) >= count // 4
