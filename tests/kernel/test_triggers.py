@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from noisetop import system
-from noisetop.event import Flag, Interruptions
+from noisetop.event import INTERRUPTION, Flag, Interruptions
 from noisetop.tracer import Target
 from tests.kernel.loads import PATIENCE_S, Workload, prepared
 from tests.kernel.tracing import Traced, trace
@@ -193,7 +193,7 @@ def dozed() -> Traced:
 
 def test_nobody_loses_time_on_an_idle_cpu() -> None:
     end = time.monotonic() + PATIENCE_S
-    idle = np.empty(0)
+    idle = np.empty(0, INTERRUPTION)
     while len(idle) < 20:
         assert time.monotonic() < end, "the CPU is never idle"
         traced = dozed()

@@ -27,7 +27,11 @@ SHARE = 0.01
 LONG_NS = 2_000_000
 SKIPPED_NS = 50_000
 """The scheduler takes no new time for a switch that follows a wake-up at once: it counts what lies
-in between, with interrupts and tracers, for the one that is preempted, not for the one that is woken."""
+in between, with interrupts and tracers, for the one that is preempted and not for the one that is
+woken."""
+
+
+TICKS_THAT_SHOW = 20
 
 
 def run_delay_ns(tid: int) -> int:
@@ -135,12 +139,18 @@ def throttled_periods(group: Path) -> int:
     return next(int(value) for name, value in lines if name == "nr_throttled")
 
 
+def idle_ticks(cpu: int) -> int:
+    lines = Path("/proc/stat").read_text().splitlines()
+    return next(int(line.split()[4]) for line in lines if line.startswith(f"cpu{cpu} "))
+
+
 def test_a_quota_is_told_apart_from_waiting() -> None:
     with quota(percent=20) as tasks, prepared(VICTIM_CPU, SENDER_CPU, "compete:0:1500") as load:
         tasks.write_text(str(load.pid))
-        before = throttled_periods(tasks.parent)
+        before, idle_before = throttled_periods(tasks.parent), idle_ticks(VICTIM_CPU)
         traced = trace(Target((VICTIM_CPU,), pid=load.pid), load.run)
         periods = throttled_periods(tasks.parent) - before
+        idle_for = idle_ticks(VICTIM_CPU) - idle_before
     assert periods >= 10
     waits = [traced.waits[load.tids[name]] for name in ("victim", "compete")]
     throttled = sum(wait.count.get("throttled", 0) for wait in waits)
@@ -148,5 +158,6 @@ def test_a_quota_is_told_apart_from_waiting() -> None:
     assert periods * 0.8 <= throttled <= (periods + 1) * len(waits)
     assert all(wait.total_ns["throttled"] > 0 for wait in waits)
     idle = [traced.rows("thread", f"swapper/{VICTIM_CPU}"), traced.rows("thread", "throttled")]
-    assert sum(map(len, idle)), "nothing ran while the quota was used up, and nobody says so"
+    # Unless somebody else had the CPU all the time.
+    assert sum(map(len, idle)) or idle_for < TICKS_THAT_SHOW, (periods, idle_for)
     assert {int(tid) for rows in idle for tid in rows["victim_tid"]} <= set(load.tids.values())
