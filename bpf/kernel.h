@@ -55,6 +55,8 @@ struct cfs_rq {
 
 struct sched_entity {
 	struct cfs_rq *cfs_rq;
+	u64 sum_exec_runtime;
+	u64 prev_sum_exec_runtime; /* of this when it was switched in, where it is kept: not for RT */
 };
 
 struct task_group {

@@ -35,6 +35,7 @@ const volatile struct {
 	enum noise_loss loss;
 	enum noise_wait wait;
 	enum noise_context context;
+	enum noise_waker waker;
 	enum noise_block_kind block_kind;
 	struct noise_trigger trigger;
 	struct noise_raiser raiser;
@@ -78,7 +79,7 @@ struct {
 struct noise_task {
 	u64 since_ns; /* waits since */
 	u32 epoch;    /* noise_cpu.wait_epoch of the CPU that it waits for */
-	u32 waker_tid;
+	u32 waker;    /* see enum noise_waker */
 	u16 waker_cpu;
 	u16 wait_cpu;
 	u8 wait; /* enum noise_wait, plus one; 0: does not wait */

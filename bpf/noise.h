@@ -80,7 +80,7 @@ enum noise_victims {
 /* Why a victim did not run although it could; noise_event.level of a wait. */
 enum noise_wait {
 	NOISE_WAIT_PREEMPTED,
-	NOISE_WAIT_WOKEN,     /* id: tid of the waker, parent_id: its CPU */
+	NOISE_WAIT_WOKEN,     /* id: the waker, parent_id: its CPU */
 	NOISE_WAIT_THROTTLED, /* its group has used up its CPU quota */
 };
 
@@ -91,6 +91,14 @@ enum noise_context {
 	NOISE_CONTEXT_IRQ,
 	NOISE_CONTEXT_NMI,
 	NOISE_CONTEXT_UNKNOWN,
+};
+
+/*
+ * Who woke a thread for this run: the upper half of noise_event.id of threads. A tid, or this plus
+ * the context where no task did, or 0 when it was not woken. noise_event.parent_id is the CPU.
+ */
+enum noise_waker {
+	NOISE_WAKER_CONTEXT = 1 << 24, /* above any tid */
 };
 
 /* Why something that happened is not among the events. */
@@ -195,7 +203,7 @@ struct noise_frame {
 	noise_u64 id;
 	noise_u64 object;
 	noise_u32 source;
-	noise_u32 reserved;
+	noise_u32 waker_cpu; /* of threads */
 };
 
 /* A record ring that one CPU writes and one user thread reads. Positions count records, unwrapped. */

@@ -99,20 +99,33 @@ static __always_inline void thread_leave(struct noise_cpu *c)
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
 	u32 flags = NOISE_FLAG_THREADED | (frame->object >> 32);
 	struct noise_event *event = noise_close(c, NOISE_LEVEL_THREAD, flags, &writer);
-	if (event)
+	if (event) {
 		event->victim_tid = frame->object;
+		event->parent_id = frame->waker_cpu;
+	}
 	noise_commit(c, event, writer);
 }
 
 /*
  * The last switch on this CPU was not reported, so how long what is open ran is not known. Seen on
- * guests whose kernel hides some tasks from its own tracepoint.
+ * guests whose kernel hides some tasks from its own tracepoint. Only the wait of the task that leaves
+ * has an end: it ran since it was switched in.
  */
-static __always_inline void thread_resync(struct noise_cpu *c)
+static __noinline int thread_resync(struct noise_cpu *c, struct task_struct *prev)
 {
+	if (!c || !prev)
+		return 0;
 	noise_lose(c, NOISE_LOSS_SWITCH);
 	c->open_levels = 0;
 	wait_clear(c);
+	struct noise_task *state = wait_state(c, prev->pid, false);
+	if (!state)
+		return 0;
+	state->waker = 0;
+	if (state->wait)
+		wait_end(c, state, prev->pid,
+			 prev->se.sum_exec_runtime - prev->se.prev_sum_exec_runtime);
+	return 0;
 }
 
 /*
@@ -120,7 +133,7 @@ static __always_inline void thread_resync(struct noise_cpu *c)
  * kernel's own on an idle CPU. The idle task runs while somebody waits only when a quota says so.
  */
 static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct *next,
-					 bool next_is_victim, u64 waker_tid)
+					 bool next_is_victim, u64 waker)
 {
 	u32 flags = next->flags;
 	bool kernel_thread = flags & PF_KTHREAD && next->pid;
@@ -131,8 +144,9 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 	if (kernel_thread)
 		c->softirq_flags = thread_softirq_flags(c->comm);
 	u64 self = noise_victims != NOISE_VICTIMS_USERS && next_is_victim ? NOISE_FLAG_SELF : 0;
-	noise_open(c, NOISE_LEVEL_THREAD, thread_source, waker_tid << 32 | next->pid,
+	noise_open(c, NOISE_LEVEL_THREAD, thread_source, (waker & ~0xffffffffull) | next->pid,
 		   self << 32 | c->waiting_tid);
+	c->frames[NOISE_LEVEL_THREAD].waker_cpu = waker;
 	if (!(flags & PF_WQ_WORKER))
 		return;
 	u64 function = (u64)BPF_CORE_READ(trigger_worker(next), current_func);
@@ -140,28 +154,35 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 		noise_open(c, NOISE_LEVEL_WORK, work_source, function, 0);
 }
 
-/* The wait of the task that runs now is over; the tid of whoever woke it for this run, or 0. */
-static __always_inline u32 thread_arrive(struct noise_cpu *c, struct task_struct *next)
+/* The wait of the task that runs now is over; who woke it for this run, and on which CPU below that. */
+static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct *next)
 {
 	struct noise_task *state = wait_state(c, next->pid, false);
 	if (!next->pid)
 		wait_clear(c);
 	if (!state)
 		return 0;
-	u32 waker_tid = state->waker_tid;
+	u64 waker = (u64)state->waker << 32 | state->waker_cpu;
 	if (state->wait)
-		wait_end(c, state, next->pid);
-	state->waker_tid = 0;
-	return waker_tid;
+		wait_end(c, state, next->pid, 0);
+	state->waker = 0;
+	return waker;
 }
 
-/* A victim that could go on waits from now on. Out of line, as it is the rarer way to leave. */
+/*
+ * What could go on was not woken for its next run, and if it is a victim it waits from now on. Out
+ * of line, as it is the rarer way to leave.
+ */
 static __noinline int thread_depart(struct noise_cpu *c, struct task_struct *prev)
 {
 	if (!c || !prev)
 		return 0;
-	struct noise_task *state = wait_state(c, prev->pid, true);
-	if (state && !state->wait)
+	bool victim = noise_is_victim(prev, prev->tgid, prev->flags);
+	struct noise_task *state = wait_state(c, prev->pid, victim);
+	if (!state)
+		return 0;
+	state->waker = 0; /* a task can be told to wake while it runs */
+	if (victim && !state->wait)
 		wait_begin(c, state, prev, NOISE_WAIT_PREEMPTED);
 	return 0;
 }
@@ -175,12 +196,12 @@ int thread_switch(u64 *ctx)
 	struct task_struct *prev = (void *)ctx[1];
 	struct task_struct *next = (void *)ctx[2];
 	if (c->synced && prev->pid != c->tid)
-		thread_resync(c);
+		thread_resync(c, prev);
 	thread_leave(c);
 
 	bool next_is_victim = noise_is_victim(next, next->tgid, next->flags);
-	u32 waker_tid = thread_arrive(c, next);
-	if (thread_is_runnable(ctx, prev) && noise_is_victim(prev, prev->tgid, prev->flags))
+	u64 waker = thread_arrive(c, next);
+	if (thread_is_runnable(ctx, prev) && prev->pid)
 		thread_depart(c, prev);
 	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
 		c->waiting_tid = 0;
@@ -192,6 +213,6 @@ int thread_switch(u64 *ctx)
 	c->synced = 1;
 	if (c->victim_tid)
 		trigger_tell_name(c, next);
-	thread_enter(c, next, next_is_victim, waker_tid);
+	thread_enter(c, next, next_is_victim, waker);
 	return 0;
 }

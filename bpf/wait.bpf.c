@@ -19,10 +19,11 @@ int wait_waking(u64 *ctx)
 	if (!state)
 		return 0;
 	struct task_struct *waker = (void *)bpf_get_current_task();
-	bool by_task = trigger_context() == NOISE_CONTEXT_TASK;
-	state->waker_tid = by_task ? BPF_CORE_READ(waker, pid) : 0;
+	u32 context = trigger_context();
+	u32 waker_tid = context == NOISE_CONTEXT_TASK ? BPF_CORE_READ(waker, pid) : 0;
+	state->waker = waker_tid ? waker_tid : NOISE_WAKER_CONTEXT + context;
 	state->waker_cpu = c->cpu;
-	if (by_task)
+	if (waker_tid)
 		trigger_tell_name(c, waker);
 	return 0;
 }

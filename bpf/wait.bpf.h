@@ -68,8 +68,9 @@ static __always_inline void wait_begin(struct noise_cpu *c, struct noise_task *s
 	wait_join(c, state, BPF_CORE_READ(task, pid));
 }
 
-/* The task runs: its wait is over and becomes a record. */
-static __always_inline void wait_end(struct noise_cpu *c, struct noise_task *state, u32 tid)
+/* The task has run for so long: its wait is over and becomes a record. */
+static __always_inline void wait_end(struct noise_cpu *c, struct noise_task *state, u32 tid,
+				     u64 ran_ns)
 {
 	u32 writer, wait = state->wait - 1;
 	wait_leave(state);
@@ -77,9 +78,10 @@ static __always_inline void wait_end(struct noise_cpu *c, struct noise_task *sta
 	struct noise_event *event = noise_claim(c, &writer, true);
 	if (event) {
 		event->start_ns = state->since_ns;
-		event->gross_ns = bpf_ktime_get_ns() - state->since_ns;
+		u64 waited_ns = bpf_ktime_get_ns() - state->since_ns;
+		event->gross_ns = waited_ns > ran_ns ? waited_ns - ran_ns : 0;
 		event->net_ns = 0;
-		event->id = wait == NOISE_WAIT_WOKEN ? state->waker_tid : 0;
+		event->id = wait == NOISE_WAIT_WOKEN ? state->waker : 0;
 		event->object = 0;
 		event->tid = tid;
 		event->victim_tid = tid;

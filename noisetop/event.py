@@ -88,6 +88,7 @@ class Layout:
         self.block = self.dtype("noise_block")
         self.trigger = self.dtype("noise_trigger")
         self.victims = self._enum("noise_victims")
+        self.wakers = self._enum("noise_waker") if "noise_waker" in description["enums"] else {}
         self.block_kinds = self._enum("noise_block_kind")
         self.block_magic = int(description["block_magic"])
         self.loss_reasons = [name.lower() for name in self._enum("noise_loss")][:-1]

@@ -11,11 +11,12 @@ import numpy as np
 
 from noisetop.event import Events, Flag, Interruptions, Layout
 from noisetop.naming import Namer, Names
-from noisetop.trigger import TriggerJoin
+from noisetop.trigger import RECENT_NS, TriggerJoin
 from noisetop.waits import WaitBook
 
-_HELD_NS = 5_000_000
+_HELD_NS = RECENT_NS // 2
 """Rings of two CPUs are not read at one moment: an event this young may wait for its trigger."""
+_HELD_LIMIT = 1 << 15
 
 
 @dataclass(slots=True)
@@ -42,9 +43,10 @@ class RecordReader:
         self.waits.clear()
         self.join.restart()
 
-    def read(self, records: Events, *, last: bool) -> Interruptions:
+    def read(self, records: Events, *, last: bool, complete_ns: int | None = None) -> Interruptions:
         """Interruptions with sources and triggers; the youngest are kept for the next call, unless
-        this is the last one."""
+        this is the last one. Until ``complete_ns`` nothing is missing: every ring was read since.
+        """
         kinds = records["flags"] & (Flag.NAME | Flag.TRIGGER | Flag.WAIT)
         for record in records[kinds == Flag.NAME]:
             self.tasks[int(record["tid"])] = record["comm"].decode(errors="replace")
@@ -52,19 +54,22 @@ class RecordReader:
         if len(triggers):
             self.join.add(triggers)
         self.waits.add(_chosen(records, kinds == Flag.WAIT))
-        events = self._due(_chosen(records, kinds == 0), last=last)
+        events = self._due(_chosen(records, kinds == 0), complete_ns, last=last)
         table = self.namer.interruptions(events)
         table["trigger"], table["trigger_ns"] = self.join.join(events)
         return table
 
-    def _due(self, events: Events, *, last: bool) -> Events:
+    def _due(self, events: Events, complete_ns: int | None, *, last: bool) -> Events:
         if len(self._held):
             events = np.concatenate([self._held, events])
         if last or not len(events):
             self._held = events[:0]
             return events
         ends = events["start_ns"] + events["gross_ns"]
-        due = ends <= ends.max() - np.uint64(_HELD_NS)
+        if complete_ns is None:
+            complete_ns = max(int(ends.max()) - _HELD_NS, 0)
+        due = ends <= complete_ns
+        due[:-_HELD_LIMIT] = True
         self._held = _chosen(events, ~due)
         return _chosen(events, due)
 

@@ -187,8 +187,9 @@ class Tracer:
 
     def read(self) -> Interruptions:
         """What was traced since the last call; all of it once the books are closed."""
+        complete_ns = time.monotonic_ns()
         records = np.frombuffer(self._session.read(), self.layout.event)
-        return self.reader.read(records, last=bool(self.end_ns))
+        return self.reader.read(records, last=bool(self.end_ns), complete_ns=complete_ns)
 
     @property
     def spool_errno(self) -> int:

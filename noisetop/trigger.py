@@ -21,8 +21,9 @@ UNKNOWN = 0
 TICK_FUNCTIONS = ("tick_nohz_handler", "tick_sched_timer")
 _CONTEXTS = ("", "a softirq", "an interrupt", "an NMI", "unknown")
 _TASK, _CONTEXT_UNKNOWN = 0, 4
+RECENT_NS = 1_000_000_000
+"""Events that reach back no further than this before the newest trigger find theirs in any case."""
 _REMEMBERED = 1 << 16
-_RECENT_NS = 200_000_000
 _TIME_BITS = np.uint64(44)  # 4.9 hours
 _WORK_LEVEL = 1
 
@@ -80,19 +81,21 @@ class _Book:
         return self._objects[(self._keys >> _TIME_BITS).astype(np.int64)]
 
     def _latest(self) -> Indices:
-        """All that acted lately, the last two of each object before that, and of these the most
-        recent ones. Events that are held back must find what acted before later ones of its kind.
-        """
-        place, time_ns = self._keys >> _TIME_BITS, self.records["time_ns"]
-        last = np.ones(len(place), bool)
-        if len(place) > 2:
-            recent = time_ns >= max(int(time_ns.max()) - _RECENT_NS, 0)
-            last[:-2] = recent[:-2] | recent[2:] | (place[:-2] != place[2:])
-        kept = np.flatnonzero(last)
-        if len(kept) > _REMEMBERED:
-            order = np.argsort(self.records["time_ns"][kept])
-            kept = np.sort(kept[order[-_REMEMBERED:]])
-        return kept
+        """All recent ones, for events that are still held, and before them the last two of each
+        object, up to a number."""
+        if not len(self.records):
+            return np.empty(0, np.int64)
+        times = self.records["time_ns"].astype(np.int64)
+        recent = times >= times.max() - RECENT_NS
+        old = np.flatnonzero(~recent)
+        place = self._keys[old] >> _TIME_BITS
+        last = np.ones(len(old), bool)
+        if len(old) > 2:
+            last[:-2] = (place[:-1] != place[1:])[:-1] | (place[:-2] != place[2:])
+        old = old[last]
+        if len(old) > _REMEMBERED:
+            old = old[np.argsort(times[old])[-_REMEMBERED:]]
+        return np.sort(np.concatenate([old, np.flatnonzero(recent)]))
 
     def _pack(
         self, place: npt.NDArray[np.uint64], time_ns: npt.NDArray[np.uint64]
@@ -258,13 +261,19 @@ class TriggerJoin:
 
     def _join_wakers(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
         """Threads: who woke them, told with the event."""
-        chosen = np.flatnonzero(
-            np.isin(events["source"], self._kinds(["thread"])) & (events["id"] >> np.uint64(32) > 0)
-        )
-        tids = (events["id"][chosen] >> np.uint64(32)).astype(np.int64)
-        for tid in np.unique(tids).tolist():
-            number = self._intern(Trigger(task=self.tasks.get(tid, "?"), tid=tid))
-            index[chosen[tids == tid]] = number
+        wakers = events["id"] >> np.uint64(32)
+        chosen = np.flatnonzero(np.isin(events["source"], self._kinds(["thread"])) & (wakers > 0))
+        words, cpus = wakers[chosen], events["parent_id"][chosen]
+        interner = Interner(lambda row: self._intern(self._woken_by(int(words[row]), cpus[row])))
+        index[chosen] = interner.numbers([words, cpus.astype(np.uint64)])
+
+    def _woken_by(self, waker: int, cpu: int) -> Trigger:
+        contextual = self.layout.wakers.get("CONTEXT", 1 << 32)
+        if waker < contextual:
+            return Trigger(self.tasks.get(waker, "?"), waker, int(cpu))
+        context = waker - contextual
+        name = "the idle loop" if context == _TASK else _CONTEXTS[context]
+        return Trigger(context=name, cpu=int(cpu))
 
     def _join_raisers(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
         """Softirqs: what was running when they were raised, told with the event."""

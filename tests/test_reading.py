@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import numpy as np
+
 from noisetop.event import Flag
 from noisetop.reading import RecordReader
 from tests.recordings import events, layout, names
@@ -27,11 +29,29 @@ def test_a_told_name_is_no_interruption() -> None:
 def test_the_youngest_wait_for_their_triggers_and_nothing_is_lost() -> None:
     one = reader()
     rows = [{"source": "softirq", "start_ns": i * 1_000_000, "gross_ns": 10} for i in range(20)]
-    first = one.read(events(*rows[:10]), last=False)
+    first = one.read(events(*rows[:10]), last=False, complete_ns=4_500_000)
     second = one.read(events(*rows[10:]), last=True)
     starts = [*first["start_ns"].tolist(), *second["start_ns"].tolist()]
     assert len(first) == 5
     assert starts == [row["start_ns"] for row in rows]
+
+
+def test_a_held_event_finds_its_own_trigger_among_later_ones() -> None:
+    """More triggers of its object are read while it is held than are remembered for long."""
+    one = reader()
+    kinds = {kind.name: number for number, kind in one.layout.kinds.items()}
+    sent = np.zeros(9, one.layout.trigger)
+    sent["time_ns"] = np.arange(9) * 1000 + 500
+    sent["tid"] = np.arange(9) + 100
+    sent["object"], sent["source"], sent["flags"] = 0xC5D, kinds["csd_queue"], Flag.TRIGGER
+    ran = events(
+        *({"source": "csd", "object": 0xC5D, "start_ns": i * 1000 + 700} for i in range(9))
+    )
+    both = np.frombuffer(sent[:6].tobytes() + ran.tobytes(), ran.dtype)
+    first = one.read(both, last=False, complete_ns=0)
+    later = one.read(sent[6:].view(ran.dtype), last=True)
+    assert len(first) == 0
+    assert [one.join.triggers[n].tid for n in later["trigger"]] == list(range(100, 109))
 
 
 def test_waits_are_added_up_by_victim_and_reason() -> None:

@@ -9,8 +9,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+
+PATIENCE_S = 50
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
@@ -18,8 +22,9 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     process.wait(timeout=20)
-    if process.stdout:
-        process.stdout.close()
+    for stream in (process.stdin, process.stdout):
+        if stream:
+            stream.close()
 
 
 @contextlib.contextmanager
@@ -50,17 +55,78 @@ def workload_program() -> Path:
     return program
 
 
+@dataclass
+class Workload:
+    """A process with a thread that suffers, ``victim``, and others that act, named by kind."""
+
+    process: subprocess.Popen[bytes]
+    tids: dict[str, int]
+    born: list[int] = field(default_factory=list)
+    """Threads that came and went, by tid."""
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def _line(self) -> list[str]:
+        assert self.process.stdout
+        line = self.process.stdout.readline().decode().split()
+        assert line, f"the workload ended with {self.process.wait()}"
+        return line
+
+    def begin(self) -> None:
+        """Lets the threads act."""
+        assert self.process.stdin
+        self.process.stdin.write(b"go\n")
+        self.process.stdin.flush()
+
+    def finish(self) -> None:
+        """Waits until every actor has done all its acts, and all threads sleep again."""
+        while (line := self._line())[0] != "done":
+            assert line[0] == "born"
+            self.born.append(int(line[1]))
+        self.wait_until_asleep()
+
+    def wait_until_asleep(self) -> None:
+        """Waits until all its threads do."""
+        end = time.monotonic() + PATIENCE_S
+        while not all(_sleeps(tid) for tid in [self.pid, *self.tids.values()]):
+            assert time.monotonic() < end, "the workload does not come to rest"
+            time.sleep(0.01)
+
+    def run(self) -> None:
+        """All of it."""
+        self.begin()
+        self.finish()
+
+
+def _sleeps(tid: int) -> bool:
+    return Path(f"/proc/{tid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
 @contextlib.contextmanager
-def workload(kind: str, victim_cpu: int, sender_cpu: int, per_second: int) -> Iterator[int]:
-    """A process with a thread that spins and one that makes noise for it; yields its PID."""
+def prepared(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
+    """A workload whose threads sleep until it is told to begin; acts are KIND:PER_SECOND:COUNT."""
     process = subprocess.Popen(
-        [workload_program(), kind, str(victim_cpu), str(sender_cpu), str(per_second)],
+        [workload_program(), str(victim_cpu), str(sender_cpu), *acts],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
+    load = Workload(process, {})
     try:
-        assert process.stdout
-        assert process.stdout.readline() == b"ready\n"
-        yield process.pid
+        while (line := load._line())[0] != "ready":
+            assert line[0] == "thread"
+            load.tids[line[1]] = int(line[2])
+        load.wait_until_asleep()
+        yield load
     finally:
         stop(process)
+
+
+@contextlib.contextmanager
+def workload(kind: str, victim_cpu: int, sender_cpu: int, per_second: int) -> Iterator[int]:
+    """A process with a thread that spins and one that makes noise for it; yields its PID."""
+    with prepared(victim_cpu, sender_cpu, f"{kind}:{per_second}:0") as load:
+        load.begin()
+        yield load.pid

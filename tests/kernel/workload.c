@@ -1,41 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Makes one kind of noise on purpose, at a steady rate, for at most a minute.
- * usage: workload KIND VICTIM_CPU SENDER_CPU PER_SECOND (0: as fast as it goes)
+ * Makes noise on purpose for a thread that spins, for at most a minute.
+ * usage: workload VICTIM_CPU SENDER_CPU KIND:PER_SECOND:COUNT...
+ *
+ * Each KIND is a thread of that name, on the CPU that the table says; -1 binds to none. PER_SECOND
+ * is 0 where the act itself takes its time, COUNT is 0 for ever. Writes the name and tid of each thread
+ * and "ready", waits for a line, acts, writes "done". All threads sleep before and after that.
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #define NSEC_PER_SEC 1000000000L
 #define PAGES 4
+#define ACTORS 8
+#define DELAY_NS 300000
+#define BURST_NS 100000
+
+static int victim_cpu, sender_cpu;
+static atomic_bool over;
+static pthread_barrier_t begin, end;
+
+static void check(bool good, const char *what)
+{
+	if (good)
+		return;
+	perror(what);
+	exit(1);
+}
 
 static void pin(int cpu)
 {
 	cpu_set_t set;
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set)) {
-		perror("sched_setaffinity");
-		exit(1);
-	}
+	if (cpu >= 0)
+		check(!sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
 }
 
-static void *spin(void *cpu)
+/* Keeps the CPU busy for so long as this thread has it. */
+static void burn(long ns)
 {
-	pin((int)(long)cpu);
-	for (volatile unsigned long turns = 0;; turns++)
-		;
-	return NULL;
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	long until = now.tv_sec * NSEC_PER_SEC + now.tv_nsec + ns;
+	while (now.tv_sec * NSEC_PER_SEC + now.tv_nsec < until)
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 }
 
 static void membarrier(void)
@@ -69,42 +98,246 @@ static void nothing(void)
 {
 }
 
-static const struct {
-	const char *name;
+/* Opens and closes in turn, so that the key has flipped before it flips back. */
+static void timestamp(void)
+{
+	static int fd = -1;
+	if (fd < 0) {
+		int on = 1;
+		fd = socket(AF_INET, SOCK_DGRAM, 0);
+		check(!setsockopt(fd, SOL_SOCKET, SO_TIMESTAMP, &on, sizeof(on)), "SO_TIMESTAMP");
+	} else {
+		close(fd);
+		fd = -1;
+	}
+}
+
+static void expire_timerfd(void)
+{
+	static __thread int fd;
+	struct itimerspec once = {.it_value.tv_nsec = DELAY_NS};
+	unsigned long expirations;
+	if (!fd)
+		fd = timerfd_create(CLOCK_MONOTONIC, 0);
+	timerfd_settime(fd, 0, &once, NULL);
+	check(read(fd, &expirations, sizeof(expirations)) > 0, "timerfd");
+}
+
+static void expire_posix_timer(void)
+{
+	static __thread timer_t timer;
+	static __thread bool made;
+	struct itimerspec once = {.it_value.tv_nsec = DELAY_NS};
+	sigset_t signals;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGRTMIN);
+	if (!made) {
+		struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
+		event._sigev_un._tid = gettid();
+		pthread_sigmask(SIG_BLOCK, &signals, NULL);
+		check(!timer_create(CLOCK_MONOTONIC, &event, &timer), "timer_create");
+		made = true;
+	}
+	timer_settime(timer, 0, &once, NULL);
+	check(sigwaitinfo(&signals, NULL) == SIGRTMIN, "sigwaitinfo");
+}
+
+static void expire_nanosleep(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = DELAY_NS}, NULL);
+}
+
+static void expire_futex(void)
+{
+	static unsigned int word;
+	struct timespec delay = {.tv_nsec = DELAY_NS};
+	syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &delay, NULL, 0);
+}
+
+/* Queues a work item on every CPU and waits for all of them. */
+static void refresh_statistics(void)
+{
+	int fd = open("/proc/sys/vm/stat_refresh", O_WRONLY);
+	check(fd >= 0 && write(fd, "1\n", 2) == 2, "stat_refresh");
+	close(fd);
+}
+
+static void *urgent(void *doorbell)
+{
+	struct sched_param param = {.sched_priority = 10};
+	eventfd_t rings;
+	pin(victim_cpu);
+	prctl(PR_SET_NAME, "urgent");
+	check(!sched_setscheduler(0, SCHED_FIFO, &param), "SCHED_FIFO");
+	for (;;) {
+		eventfd_read((int)(long)doorbell, &rings);
+		burn(BURST_NS);
+	}
+	return NULL;
+}
+
+static void wake_urgent(void)
+{
+	static int doorbell;
+	pthread_t thread;
+	if (!doorbell) {
+		doorbell = eventfd(0, 0);
+		pthread_create(&thread, NULL, urgent, (void *)(long)doorbell);
+	}
+	eventfd_write(doorbell, 1);
+}
+
+static void flood(void)
+{
+	static int fd;
+	struct sockaddr_in here = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(here);
+	char packet[64] = {0};
+	if (!fd) {
+		fd = socket(AF_INET, SOCK_DGRAM, 0);
+		check(!bind(fd, (void *)&here, length), "bind");
+		check(!getsockname(fd, (void *)&here, &length), "getsockname");
+		check(!connect(fd, (void *)&here, length), "connect");
+	}
+	check(send(fd, packet, sizeof(packet), 0) > 0, "send");
+	recv(fd, packet, sizeof(packet), MSG_DONTWAIT);
+}
+
+static void compete(void)
+{
+	burn(BURST_NS);
+}
+
+static void *newborn(void *unused)
+{
+	(void)unused;
+	pin(victim_cpu);
+	dprintf(STDOUT_FILENO, "born %d\n", gettid());
+	burn(BURST_NS);
+	return NULL;
+}
+
+static void give_birth(void)
+{
+	pthread_t thread;
+	check(!pthread_create(&thread, NULL, newborn, NULL), "pthread_create");
+	pthread_join(thread, NULL);
+}
+
+static const struct kind {
+	const char *name; /* also the thread's */
 	void (*act)(void);
+	bool at_victim;
 } kinds[] = {
-	{"membarrier", membarrier},
-	{"munmap", unmap},
-	{"mprotect", protect},
-	{"spin", nothing},
+	{"membarrier", membarrier, false},
+	{"munmap", unmap, false},
+	{"mprotect", protect, false},
+	{"spin", nothing, false},
+	{"timestamp", timestamp, false},
+	{"timerfd", expire_timerfd, true},
+	{"posix-timer", expire_posix_timer, true},
+	{"nanosleep", expire_nanosleep, true},
+	{"futex", expire_futex, true},
+	{"stat-refresh", refresh_statistics, false},
+	{"wake-urgent", wake_urgent, false},
+	{"flood", flood, true},
+	{"compete", compete, true},
+	{"give-birth", give_birth, false},
 };
+
+static struct actor {
+	const struct kind *kind;
+	long per_second;
+	long count;
+	pid_t tid;
+} actors[ACTORS], victim_actor;
+
+static void tell(struct actor *actor, const char *name)
+{
+	actor->tid = gettid();
+	prctl(PR_SET_NAME, name);
+	dprintf(STDOUT_FILENO, "thread %s %d\n", name, actor->tid);
+	pthread_barrier_wait(&begin); /* all have told */
+	pthread_barrier_wait(&begin); /* off they go */
+}
+
+static void *suffer(void *unused)
+{
+	(void)unused;
+	pin(victim_cpu);
+	tell(&victim_actor, "victim");
+	while (!over)
+		;
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void pace(struct timespec *next, long per_second)
+{
+	next->tv_nsec += NSEC_PER_SEC / per_second;
+	next->tv_sec += next->tv_nsec / NSEC_PER_SEC;
+	next->tv_nsec %= NSEC_PER_SEC;
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL);
+}
+
+static void *act(void *argument)
+{
+	struct actor *actor = argument;
+	struct timespec next;
+	pin(actor->kind->at_victim ? victim_cpu : sender_cpu);
+	tell(actor, actor->kind->name);
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (long acts = 0; !actor->count || acts < actor->count; acts++) {
+		actor->kind->act();
+		if (actor->per_second)
+			pace(&next, actor->per_second);
+	}
+	pthread_barrier_wait(&end);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static bool parse(struct actor *actor, const char *text)
+{
+	char name[16];
+	if (sscanf(text, "%15[^:]:%ld:%ld", name, &actor->per_second, &actor->count) != 3)
+		return false;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(kinds[i].name, name))
+			actor->kind = &kinds[i];
+	return actor->kind;
+}
 
 int main(int argc, char **argv)
 {
-	if (argc != 5)
+	int count = argc - 3;
+	char line[16];
+	pthread_t thread;
+	if (count < 1 || count > ACTORS)
 		return 2;
-	void (*act)(void) = NULL;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strcmp(kinds[i].name, argv[1]))
-			act = kinds[i].act;
-	if (!act)
-		return 2;
+	victim_cpu = atoi(argv[1]);
+	sender_cpu = atoi(argv[2]);
 	alarm(60);
 	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-	pthread_t victim;
-	pthread_create(&victim, NULL, spin, (void *)atol(argv[2]));
-	pin(atoi(argv[3]));
-	puts("ready");
-	fflush(stdout);
-	while (!atol(argv[4]))
-		act();
-	struct timespec next;
-	clock_gettime(CLOCK_MONOTONIC, &next);
-	for (;;) {
-		act();
-		next.tv_nsec += NSEC_PER_SEC / atol(argv[4]);
-		next.tv_sec += next.tv_nsec / NSEC_PER_SEC;
-		next.tv_nsec %= NSEC_PER_SEC;
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
-	}
+	pthread_barrier_init(&begin, NULL, count + 2);
+	pthread_barrier_init(&end, NULL, count + 1);
+	for (int i = 0; i < count; i++)
+		if (!parse(&actors[i], argv[i + 3]))
+			return 2;
+	for (int i = 0; i < count; i++)
+		pthread_create(&thread, NULL, act, &actors[i]);
+	pthread_create(&thread, NULL, suffer, NULL);
+	pin(sender_cpu);
+	pthread_barrier_wait(&begin);
+	dprintf(STDOUT_FILENO, "ready\n");
+	check(read(STDIN_FILENO, line, sizeof(line)) > 0, "read");
+	pthread_barrier_wait(&begin);
+	pthread_barrier_wait(&end);
+	over = true;
+	dprintf(STDOUT_FILENO, "done\n");
+	for (;;)
+		pause();
 }

@@ -1,0 +1,163 @@
+"""Waits against the kernel's own: run_delay in /proc/PID/task/TID/schedstat."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from noisetop import system
+from noisetop.tracer import Target
+from noisetop.waits import TaskWait
+from tests.kernel.loads import PATIENCE_S, Workload, prepared
+from tests.kernel.tracing import Traced, trace
+
+pytestmark = pytest.mark.kernel
+
+CPUS = system.online_cpus()
+VICTIM_CPU = max(CPUS)
+SENDER_CPU = min(CPUS)
+NOWHERE = -1
+SHARE = 0.01
+LONG_NS = 2_000_000
+SKIPPED_NS = 50_000
+"""The scheduler takes no new time for a switch that follows a wake-up at once: it counts what lies
+in between, with interrupts and tracers, for the one that is preempted and not for the one that is
+woken."""
+
+
+TICKS_THAT_SHOW = 20
+
+
+def run_delay_ns(tid: int) -> int:
+    return int(Path(f"/proc/{tid}/schedstat").read_text().split()[1])
+
+
+def delays(load: Workload) -> dict[int, int]:
+    return {tid: run_delay_ns(tid) for tid in [load.pid, *load.tids.values()]}
+
+
+def assert_equal_to_the_kernels(traced: Traced, before: dict[int, int], load: Workload) -> None:
+    """Within 1 % where waits are long enough for that; the victim's have to be."""
+    long = set()
+    for tid, after_ns in delays(load).items():
+        waited_ns = after_ns - before[tid]
+        wait = traced.waits.get(tid, TaskWait({}, {}, 0))
+        count = sum(wait.count.values())
+        allowed_ns = SHARE * waited_ns
+        if waited_ns >= LONG_NS * max(count, 10):
+            long.add(tid)
+        else:
+            allowed_ns += SKIPPED_NS * (count + 1)
+        assert abs(wait.sum_ns - waited_ns) <= allowed_ns, (tid, load.tids, wait, waited_ns)
+    assert load.tids["victim"] in long, (load.tids, traced.waits)
+
+
+@pytest.mark.parametrize(
+    "act", ["nanosleep:0:1000", "wake-urgent:200:300"], ids=["beside-a-sleeper", "beside-realtime"]
+)
+@pytest.mark.parametrize("bound", [True, False], ids=["pinned", "unpinned"])
+def test_waits_equal_the_kernels(bound: bool, act: str) -> None:
+    cpus = (VICTIM_CPU, SENDER_CPU) if bound else (NOWHERE, NOWHERE)
+    acts = ["compete:0:6000"] * (2 * len(CPUS))
+    with prepared(*cpus, *acts, act) as load:
+        before = delays(load)
+        traced = trace(Target(CPUS, pid=load.pid), load.run)
+        assert_equal_to_the_kernels(traced, before, load)
+
+
+def test_waits_for_another_process_equal_the_kernels() -> None:
+    with contextlib.ExitStack() as stack:
+        load, *rivals = (
+            stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, "compete:0:8000"))
+            for _ in range(2)
+        )
+        before = delays(load)
+        rest = [step for rival in rivals for step in (rival.begin, rival.finish)]
+        traced = trace(Target(CPUS, pid=load.pid), *rest[::2], load.run, *rest[1::2])
+        assert_equal_to_the_kernels(traced, before, load)
+    assert len(traced.rows("thread", "compete")) >= 20, "the other process is no stranger"
+
+
+def test_waits_follow_their_thread_across_migrations() -> None:
+    """Moved back and forth while it waits: a thread that competes for either CPU."""
+    with contextlib.ExitStack() as stack:
+        load = stack.enter_context(prepared(NOWHERE, NOWHERE, "compete:0:20000"))
+        rivals = [stack.enter_context(prepared(cpu, cpu, "compete:0:12000")) for cpu in CPUS]
+
+        def migrate() -> None:
+            for rival in rivals:
+                rival.begin()
+            load.begin()
+            for cpu in itertools.islice(itertools.cycle(CPUS), 300):
+                os.sched_setaffinity(load.tids["victim"], {cpu})
+                time.sleep(0.003)
+            os.sched_setaffinity(load.tids["victim"], set(CPUS))
+            load.finish()
+
+        before = delays(load)
+        traced = trace(Target(CPUS, pid=load.pid), migrate, *(rival.finish for rival in rivals))
+        assert_equal_to_the_kernels(traced, before, load)
+        assert len(set(traced.table["cpu"].tolist())) == len(CPUS)
+
+
+@contextlib.contextmanager
+def quota(percent: int) -> Iterator[Path]:
+    """A control group that may use so much of one CPU; yields the file that takes its tasks."""
+    period_us = 20_000
+    name = f"noisetop-test-{os.getpid()}"
+    legacy = Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
+    root = Path("/sys/fs/cgroup/cpu" if legacy.parent.is_dir() else "/sys/fs/cgroup")
+    group = root / name
+    group.mkdir()
+    try:
+        if (group / "cpu.cfs_quota_us").exists():
+            (group / "cpu.cfs_period_us").write_text(str(period_us))
+            (group / "cpu.cfs_quota_us").write_text(str(period_us * percent // 100))
+        else:
+            (group / "cpu.max").write_text(f"{period_us * percent // 100} {period_us}")
+        yield group / "cgroup.procs"
+        home = root / "cgroup.procs"
+        for pid in (group / "cgroup.procs").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                home.write_text(pid)
+    finally:
+        end = time.monotonic() + PATIENCE_S
+        while group.exists():
+            with contextlib.suppress(OSError):
+                group.rmdir()
+            assert time.monotonic() < end, "the control group stays busy"
+
+
+def throttled_periods(group: Path) -> int:
+    lines = (line.split() for line in (group / "cpu.stat").read_text().splitlines())
+    return next(int(value) for name, value in lines if name == "nr_throttled")
+
+
+def idle_ticks(cpu: int) -> int:
+    lines = Path("/proc/stat").read_text().splitlines()
+    return next(int(line.split()[4]) for line in lines if line.startswith(f"cpu{cpu} "))
+
+
+def test_a_quota_is_told_apart_from_waiting() -> None:
+    with quota(percent=20) as tasks, prepared(VICTIM_CPU, SENDER_CPU, "compete:0:1500") as load:
+        tasks.write_text(str(load.pid))
+        before, idle_before = throttled_periods(tasks.parent), idle_ticks(VICTIM_CPU)
+        traced = trace(Target((VICTIM_CPU,), pid=load.pid), load.run)
+        periods = throttled_periods(tasks.parent) - before
+        idle_for = idle_ticks(VICTIM_CPU) - idle_before
+    assert periods >= 10
+    waits = [traced.waits[load.tids[name]] for name in ("victim", "compete")]
+    throttled = sum(wait.count.get("throttled", 0) for wait in waits)
+    # Once in a period of the group, and who is runnable by then is what suffers.
+    assert periods * 0.8 <= throttled <= (periods + 1) * len(waits)
+    assert all(wait.total_ns["throttled"] > 0 for wait in waits)
+    idle = [traced.rows("thread", f"swapper/{VICTIM_CPU}"), traced.rows("thread", "throttled")]
+    # Unless somebody else had the CPU all the time.
+    assert sum(map(len, idle)) or idle_for < TICKS_THAT_SHOW, (periods, idle_for)
+    assert {int(tid) for rows in idle for tid in rows["victim_tid"]} <= set(load.tids.values())

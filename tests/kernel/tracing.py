@@ -1,0 +1,91 @@
+"""What the tracer says of a load: everything from before its beginning until after its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from noisetop.event import Interruptions, Source
+from noisetop.summary import Losses
+from noisetop.tracer import Target, Tracer
+from noisetop.trigger import Trigger
+from noisetop.waits import TaskWait
+from tests.kernel import books
+
+_TICK_S = 0.1
+
+
+@dataclass
+class Traced:
+    """What was traced while a load ran."""
+
+    table: Interruptions
+    sources: list[Source]
+    triggers: list[Trigger]
+    waits: Mapping[int, TaskWait]
+    losses: Losses
+    stacks: dict[int, tuple[str, ...]]
+    slices_of_init: int
+
+    @property
+    def hidden(self) -> int:
+        """How many events some guests' kernels may have kept from their tracepoints; else 0."""
+        switches = sum(cpu["switch"] for cpu in self.losses.by_cpu.values())
+        return self.slices_of_init if switches else 0
+
+    def rows(self, *path: str) -> Interruptions:
+        """Interruptions whose source's path begins and ends like this; "…" stands for what lies
+        between."""
+        wanted = [i for i, source in enumerate(self.sources) if _matches(source.path, path)]
+        rows: Interruptions = self.table[np.isin(self.table["source"], wanted)]
+        return rows
+
+    def causes(self, rows: Interruptions) -> dict[Trigger, int]:
+        """How often each trigger stands behind these rows."""
+        numbers, counts = np.unique(rows["trigger"], return_counts=True)
+        return {self.triggers[n]: c for n, c in zip(numbers.tolist(), counts.tolist(), strict=True)}
+
+    def tids(self, rows: Interruptions) -> npt.NDArray[np.int64]:
+        """For each row the tid of its trigger's task, 0 where there is none."""
+        tids: npt.NDArray[np.int64] = np.array([t.tid for t in self.triggers])[rows["trigger"]]
+        return tids
+
+
+def _matches(path: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    if "…" not in wanted:
+        return path == wanted
+    gap = wanted.index("…")
+    head, tail = wanted[:gap], wanted[gap + 1 :]
+    return (
+        len(path) >= len(head) + len(tail)
+        and path[:gap] == head
+        and path[len(path) - len(tail) :] == tail
+    )
+
+
+def trace(target: Target, *loads: Callable[[], None], ring_records: int = 1 << 16) -> Traced:
+    """Traces while the loads run one after the other; they return when they are over."""
+    tables = []
+    with Tracer(target, ring_records=ring_records) as tracer:
+        slices = books.slices_of_init()
+        tracer.open_books()
+        for load in loads:
+            load()
+            tables.append(tracer.read())
+        time.sleep(_TICK_S)  # interrupts that are under way are no part of any condition
+        tracer.close_books()
+        tables.append(tracer.read())
+        reader = tracer.reader
+        return Traced(
+            table=np.concatenate(tables),
+            sources=reader.namer.sources,
+            triggers=reader.join.triggers,
+            waits=reader.waits.by_task(),
+            losses=tracer.losses(),
+            stacks=tracer.kernel_stacks(),
+            slices_of_init=books.slices_of_init() - slices,
+        )
