@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from noisetop.checks.files import Files
 from noisetop.checks.tasks import status_fields
+from noisetop.interrupts import parse_interrupts
 
 _SMI_COUNT = 0x34
 """MSR_SMI_COUNT of Intel CPUs (Software Developer's Manual, volume 4)."""
@@ -77,19 +78,6 @@ def sample(files: Files, counted: Counted) -> Counters:
 def number(text: str) -> int:
     """A count, 0 where there is none."""
     return int(text) if re.fullmatch(r"[0-9]{1,20}", text) else 0
-
-
-def parse_interrupts(text: str) -> dict[str, dict[int, int]]:
-    """/proc/interrupts without its descriptions."""
-    head, *lines = text.splitlines() or [""]
-    cpus = [number(name[3:]) for name in head.split() if re.fullmatch(r"CPU[0-9]{1,5}", name)]
-    counts = {}
-    for line in lines:
-        label, colon, rest = line.partition(":")
-        values = rest.split(maxsplit=len(cpus))[: len(cpus)]
-        if colon and len(values) == len(cpus) and all(re.fullmatch("[0-9]+", v) for v in values):
-            counts[label.strip()] = dict(zip(cpus, map(number, values), strict=True))
-    return counts
 
 
 def _cpu_ticks(text: str) -> dict[int, tuple[int, ...]]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from noisetop.checks import remedy
-from noisetop.checks.counters import parse_interrupts
 from noisetop.checks.files import cpu_set, hex_mask
 from noisetop.checks.machine import Machine, cpu_words, quoted
 from noisetop.checks.result import (
@@ -22,6 +21,7 @@ from noisetop.checks.result import (
     passed,
 )
 from noisetop.checks.tasks import status_fields
+from noisetop.interrupts import parse_interrupts
 from noisetop.system import format_cpu_list
 
 _IRQ = "/proc/irq"
