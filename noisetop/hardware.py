@@ -280,7 +280,7 @@ def _amount(figure: HardwareFigure) -> str:
     parts = [] if figure.ns is None else [format_ns(figure.ns)]
     if figure.count is not None:
         parts.append(f"{figure.count} {'time' if figure.count == 1 else 'times'}")
-    return " in ".join(parts)
+    return ", ".join(parts)
 
 
 def figures_as_dict(figures: Iterable[HardwareFigure]) -> dict[str, object]:

@@ -1,0 +1,170 @@
+"""The machine's own figures, against its files, and what reading them costs others."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from noisetop import system
+from noisetop.hardware import ROWS, HardwareWatch
+from noisetop.smi import MSR_PMU, SmiCounter
+from tests.kernel import books
+from tests.kernel.program import wait_for
+
+pytestmark = pytest.mark.kernel
+
+CPUS = system.online_cpus()
+WATCHED, HOUSE = CPUS[-1:], CPUS[:1]
+TRACING = Path("/sys/kernel/tracing")
+CALLS = "events/csd/csd_queue_cpu"
+needs_two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs a CPU to keep house")
+
+
+def stolen_ns() -> dict[int, int]:
+    """Steal of each CPU since boot, from the eighth figure of its line in /proc/stat."""
+    tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    lines = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
+    return {
+        int(fields[0][3:]): int(fields[8]) * tick_ns
+        for fields in lines
+        if fields[0].startswith("cpu") and fields[0] != "cpu"
+    }
+
+
+def steal_of(watch: HardwareWatch) -> dict[int | None, int | None]:
+    return {one.cpu: one.ns for one in watch.figures() if one.path == ("hardware", "steal")}
+
+
+def busy_round() -> None:
+    """Work that gives the hypervisor something to take away."""
+    threads = [threading.Thread(target=lambda: sum(range(300_000))) for _ in CPUS]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_steal_of_a_window_lies_between_the_differences_of_proc_stat() -> None:
+    outer = stolen_ns()
+    with HardwareWatch(CPUS, ()) as watch:
+        inner = stolen_ns()
+        busy_round()
+        inner_end = stolen_ns()
+        steal = steal_of(watch)
+        outer_end = stolen_ns()
+    assert set(steal) == set(CPUS)
+    for cpu in CPUS:
+        assert inner_end[cpu] - inner[cpu] <= (steal[cpu] or 0) <= outer_end[cpu] - outer[cpu]
+
+
+def test_all_since_boot_is_what_the_kernel_shows(tmp_path: Path) -> None:
+    """From zeros to the kernel's own files, so that the figures are the totals."""
+    (tmp_path / "proc").mkdir()
+    proc_stat, interrupts = tmp_path / "proc/stat", tmp_path / "proc/interrupts"
+    kernels = Path("/proc/interrupts").read_text()
+    rows = [row for row in ROWS if (row, CPUS[0]) in books.interrupts()]
+    zeros = " 0" * len(CPUS)
+    head = kernels.splitlines()[0]
+    proc_stat.write_text("".join(f"cpu{cpu}{' 0' * 10}\n" for cpu in CPUS))
+    interrupts.write_text("\n".join([head, *(f"{row}:{zeros}" for row in rows)]))
+    with HardwareWatch(CPUS, (), tmp_path) as watch:
+        for file in (proc_stat, interrupts):
+            file.unlink()
+            file.symlink_to(f"/proc/{file.name}")
+        steal, counted = stolen_ns(), books.interrupts()
+        figures = {(one.cpu, one.path[1:]): one for one in watch.figures()}
+        steal_end, counted_end = stolen_ns(), books.interrupts()
+    assert ("NMI" in rows) or os.uname().machine != "x86_64"
+    for cpu in CPUS:
+        assert steal[cpu] <= (figures[cpu, ("steal",)].ns or 0) <= steal_end[cpu]
+        for row in rows:
+            count = figures[cpu, ROWS[row][0]].count or 0
+            assert counted[row, cpu] <= count <= counted_end[row, cpu]
+
+
+@needs_two_cpus
+@pytest.mark.skipif(not Path("/", MSR_PMU, "events/tsc").exists(), reason="no PMU msr here")
+def test_the_counter_counts_as_long_as_it_is_open() -> None:
+    """With the time-stamp counter, the one event of this PMU that every x86 machine moves."""
+    with SmiCounter(HOUSE[0], event="tsc") as counter:
+        first = counter.read()
+        assert first is not None
+        wait_for(lambda: (counter.read() or 0) > first, "the counter to move")
+        assert "anon_inode:[perf_event]" in open_descriptors()
+    assert "anon_inode:[perf_event]" not in open_descriptors()
+
+
+@needs_two_cpus
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the PMU msr is x86 only")
+def test_the_watch_counts_smis_by_the_difference(tmp_path: Path) -> None:
+    """With the CPU's software clock (type 1, event 0) in the place of the register."""
+    (tmp_path / MSR_PMU / "events").mkdir(parents=True)
+    (tmp_path / MSR_PMU / "type").write_text("1\n")
+    (tmp_path / MSR_PMU / "events/smi").write_text("event=0x00\n")
+
+    def counted() -> int:
+        (smi,) = [one for one in watch.figures() if one.path == ("hardware", "smi")]
+        assert smi.cpu is None
+        return smi.count or 0
+
+    with HardwareWatch(WATCHED, HOUSE, tmp_path) as watch:
+        wait_for(lambda: counted() > 10_000_000, "the clock to move")
+        total = counted()
+        watch.snapshot()
+        assert counted() < total
+
+
+def open_descriptors() -> list[str]:
+    links = Path("/proc/self/fd").iterdir()
+    return [str(fd.readlink()) for fd in links if fd.is_symlink()]
+
+
+@contextmanager
+def calls_of_this_thread(cpu: int) -> Iterator[Path]:
+    """The trace of functions that this thread has another CPU run, in an instance of its own."""
+    instance = TRACING / f"instances/noisetop-test-{os.getpid()}"
+    instance.mkdir()
+    try:
+        event = instance / CALLS
+        (event / "filter").write_text(f"cpu == {cpu} && common_pid == {threading.get_native_id()}")
+        (event / "enable").write_text("1")
+        # Switching the event on patches code, which itself interrupts every CPU.
+        (instance / "trace").write_text("")
+        yield instance / "trace"
+        (event / "enable").write_text("0")
+    finally:
+        instance.rmdir()
+
+
+def seen(trace: Path) -> list[str]:
+    return [line for line in trace.read_text().splitlines() if not line.startswith("#")]
+
+
+@needs_two_cpus
+@pytest.mark.skipif(
+    not (TRACING / CALLS).exists() or not Path("/", MSR_PMU, "events/tsc").exists(),
+    reason="needs the tracepoint csd_queue_cpu and the PMU msr",
+)
+def test_no_reading_interrupts_a_watched_cpu() -> None:
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, HOUSE)
+    try:
+        with calls_of_this_thread(WATCHED[0]) as trace:
+            with HardwareWatch(WATCHED, HOUSE) as watch, SmiCounter(HOUSE[0], event="tsc") as house:
+                for _ in range(50):
+                    watch.snapshot()
+                    assert watch.figures()
+                    assert house.read()
+            ours = seen(trace)
+            with SmiCounter(WATCHED[0], event="tsc") as counter:
+                assert counter.read()
+            forbidden = seen(trace)[len(ours) :]
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert ours == []
+    assert any("perf_event_read" in line for line in forbidden), "what must be seen is seen"

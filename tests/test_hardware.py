@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from noisetop.errors import NoisetopError
+from noisetop.hardware import (
+    ROWS,
+    HardwareFigure,
+    HardwareWatch,
+    figures_as_dict,
+    hardware_lines,
+)
+
+TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+Rows = Mapping[str, tuple[int, ...]]
+
+
+class Tree:
+    """A machine of two or more CPUs whose counters a test moves."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def write(self, path: str, text: str) -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def stat(self, *steal: int, guest: int = 0) -> None:
+        lines = [
+            f"cpu{cpu} {50 + guest} 0 20 900 3 0 1 {ticks} {guest} 0"
+            for cpu, ticks in enumerate(steal)
+        ]
+        self.write("proc/stat", "\n".join(["cpu  9 9 9 9 9 9 9 777 9 9", *lines, "ctxt 1"]))
+
+    def interrupts(self, rows: Rows, cpus: tuple[int, ...] = (0, 1)) -> None:
+        lines = [f"{row}: {' '.join(map(str, counts))}  Words" for row, counts in rows.items()]
+        head = " ".join(f"CPU{cpu}" for cpu in cpus)
+        self.write("proc/interrupts", "\n".join([head, *lines, "ERR: 0"]))
+
+    def throttle(self, cpu: int, **counts: int) -> None:
+        for name, count in counts.items():
+            self.write(f"sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{name}", f"{count}\n")
+
+    def watch(self, *cpus: int, house: tuple[int, ...] = (0,)) -> HardwareWatch:
+        return HardwareWatch(cpus, house, self.root)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    made = Tree(tmp_path)
+    made.stat(5, 7)
+    made.interrupts({"NMI": (1, 2), "HYP": (90, 27)})
+    return made
+
+
+def figure(watch: HardwareWatch, *path: str, cpu: int | None = 1) -> HardwareFigure:
+    (found,) = [one for one in watch.figures() if one.path[1:] == path and one.cpu == cpu]
+    return found
+
+
+def test_steal_is_the_difference_in_ns_of_the_watched_cpu_only(tree: Tree) -> None:
+    with tree.watch(1) as watch:
+        tree.stat(500, 19)
+        steal = figure(watch, "steal")
+        assert {one.cpu for one in watch.figures()} == {1}
+    assert (steal.ns, steal.count) == (12 * TICK_NS, None)
+    assert steal.path == ("hardware", "steal")
+    assert steal.resolution.startswith(f"steps of {TICK_NS / 1e6:.1f} ms")
+
+
+def test_guest_time_is_no_steal(tree: Tree) -> None:
+    with tree.watch(1) as watch:
+        tree.stat(5, 7, guest=1000)
+        assert figure(watch, "steal").ns == 0
+
+
+def test_figures_count_from_the_last_snapshot(tree: Tree) -> None:
+    with tree.watch(1) as watch:
+        tree.interrupts({"NMI": (1, 10)})
+        assert figure(watch, "nmi").count == 8
+        watch.snapshot()
+        assert figure(watch, "nmi").count == 0
+        tree.interrupts({"NMI": (1, 13)})
+        assert figure(watch, "nmi").count == 3
+        assert figure(watch, "nmi").count == 3
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_each_row_is_counted_on_its_cpu(tree: Tree, row: str) -> None:
+    tree.interrupts({row: (100, 40)})
+    with tree.watch(0, 1, house=()) as watch:
+        tree.interrupts({row: (101, 44)})
+        counted = {one.cpu: one.count for one in watch.figures() if one.path[1:] == ROWS[row][0]}
+    assert counted == {0: 1, 1: 4}
+
+
+def test_a_counter_of_32_bits_wraps(tree: Tree) -> None:
+    tree.interrupts({"NMI": (0, 2**32 - 3)})
+    with tree.watch(1) as watch:
+        tree.interrupts({"NMI": (0, 2)})
+        assert figure(watch, "nmi").count == 5
+
+
+def test_a_total_that_shrinks_gives_no_figure(tree: Tree) -> None:
+    tree.throttle(1, core_throttle_count=9)
+    with tree.watch(1) as watch:
+        tree.stat(5, 6)
+        tree.interrupts({"NMI": (1, 1), "HYP": (90, 27)})
+        tree.throttle(1, core_throttle_count=8)
+        assert [one.path[1:] for one in watch.figures()] == [("hypervisor", "HYP")]
+        for name in ("steal", "nmi", "throttle › core"):
+            assert f"hardware › {name} on CPU 1: the kernel's total went backwards" in (
+                watch.missing()
+            )
+
+
+def test_throttling_has_its_count_and_time_where_the_kernel_tells(tree: Tree) -> None:
+    tree.throttle(0, core_throttle_count=1, package_throttle_count=4)
+    tree.throttle(1, core_throttle_count=1, core_throttle_total_time_ms=10)
+    with tree.watch(0, 1, house=()) as watch:
+        tree.throttle(0, core_throttle_count=2, package_throttle_count=9)
+        tree.throttle(1, core_throttle_count=4, core_throttle_total_time_ms=17)
+        first, second = (figure(watch, "throttle", "core", cpu=cpu) for cpu in (0, 1))
+        assert figure(watch, "throttle", "package", cpu=0).count == 5
+        missing = watch.missing()
+    assert (first.count, first.ns) == (1, None)
+    assert (second.count, second.ns) == (3, 7_000_000)
+    assert "jiffies" in second.resolution
+    assert "jiffies" not in first.resolution
+    why = "thermal_throttle/package_throttle_count is absent"
+    assert f"hardware › throttle › package on CPU 1: {why}" in missing
+
+
+def test_what_is_absent_is_named_once_for_all_cpus_and_never_zero(tmp_path: Path) -> None:
+    with Tree(tmp_path).watch(0, 1, 2, house=()) as watch:
+        assert watch.figures() == ()
+        missing = watch.missing()
+    assert len(missing) == len(set(missing)) == len(ROWS) + 4
+    assert "hardware › steal on CPU 0-2: /proc/stat does not show it" in missing
+    assert "hardware › machine_check › MCE on CPU 0-2: /proc/interrupts has no MCE there" in missing
+
+
+def test_a_row_or_cpu_that_comes_or_goes_gives_no_figure(tree: Tree) -> None:
+    with tree.watch(1) as watch:
+        tree.interrupts({"NMI": (1,), "HYP": (95,)}, cpus=(0,))
+        assert [one.path[1:] for one in watch.figures()] == [("steal",)]
+        assert "hardware › nmi on CPU 1: /proc/interrupts has no NMI there" in watch.missing()
+        watch.snapshot()
+        tree.interrupts({"NMI": (1, 2)})
+        assert [one.path[1:] for one in watch.figures()] == [("steal",)]
+        assert "hardware › nmi on CPU 1: was not there when counting began" in watch.missing()
+
+
+class Counter:
+    """In the place of the counter: a list of what it reads."""
+
+    def __init__(self, *reads: int | None) -> None:
+        self.reads = list(reads)
+        self.opened_on: list[int] = []
+        self.closed = 0
+
+    def open(self, cpu: int, root: Path) -> Counter:
+        self.opened_on.append(cpu)
+        return self
+
+    def read(self) -> int | None:
+        return self.reads.pop(0)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_smis_are_counted_off_the_watched_cpus(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    counter = Counter(2, 5)
+    monkeypatch.setattr("noisetop.hardware.SmiCounter", counter.open)
+    with tree.watch(0, 1, house=(1, 3)) as watch:
+        smi = figure(watch, "smi", cpu=None)
+    assert (smi.cpu, smi.ns, smi.count) == (None, None, 3)
+    assert counter.opened_on == [3]
+    assert counter.closed == 1
+
+
+def test_smis_are_missing_once_the_counter_ends(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("noisetop.hardware.SmiCounter", Counter(2, None).open)
+    with tree.watch(1) as watch:
+        assert ("hardware", "smi") not in [one.path for one in watch.figures()]
+        assert "hardware › smi: the kernel gave up counting" in watch.missing()
+
+
+def test_without_a_spare_cpu_smis_are_not_counted(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counter = Counter()
+    monkeypatch.setattr("noisetop.hardware.SmiCounter", counter.open)
+    with tree.watch(0, 1, house=(0,)) as watch:
+        why = "no CPU is left that may be disturbed by counting them"
+        assert f"hardware › smi: {why}" in watch.missing()
+    assert counter.opened_on == []
+
+
+def test_why_smis_cannot_be_counted_is_told(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(cpu: int, root: Path) -> Counter:
+        raise NoisetopError("run as root")
+
+    monkeypatch.setattr("noisetop.hardware.SmiCounter", refuse)
+    with tree.watch(1) as watch:
+        assert "hardware › smi: run as root" in watch.missing()
+
+
+FIGURES = (
+    HardwareFigure(2, ("hardware", "steal"), 120_000_000, None, "steps of 10.0 ms"),
+    HardwareFigure(3, ("hardware", "steal"), 0, None, "steps of 10.0 ms"),
+    HardwareFigure(2, ("hardware", "throttle", "core"), 7_000_000, 1, "exact count"),
+    HardwareFigure(3, ("hardware", "nmi"), None, 0, "exact"),
+    HardwareFigure(None, ("hardware", "smi"), None, 12345, "exact; stops all"),
+)
+
+
+def test_lines_show_what_happened_and_then_what_did_not() -> None:
+    assert hardware_lines(FIGURES) == [
+        "hardware › steal            CPU 2              120 ms  steps of 10.0 ms",
+        "hardware › throttle › core  CPU 2     7.00 ms, 1 time  exact count",
+        "hardware › smi              all CPUs      12345 times  exact; stops all",
+        "none on CPU 3: steal, nmi",
+    ]
+
+
+def test_no_figures_no_lines() -> None:
+    assert hardware_lines(()) == []
+    assert hardware_lines([HardwareFigure(None, ("hardware", "smi"), None, 0, "")]) == [
+        "none on all CPUs: smi"
+    ]
+
+
+def test_the_dict_holds_every_figure_and_goes_through_json() -> None:
+    told = figures_as_dict(FIGURES)
+    assert json.loads(json.dumps(told)) == told
+    cpus, machine = told["cpus"], told["machine"]
+    assert isinstance(cpus, dict)
+    assert isinstance(machine, list)
+    assert {cpu: len(rows) for cpu, rows in cpus.items()} == {"2": 2, "3": 2}
+    assert machine == [
+        {
+            "path": ["hardware", "smi"],
+            "ns": None,
+            "count": 12345,
+            "resolution": "exact; stops all",
+        }
+    ]
