@@ -26,6 +26,7 @@ RECENT_NS = 1_000_000_000
 _REMEMBERED = 1 << 16
 _TIME_BITS = np.uint64(44)  # 4.9 hours
 _WORK_LEVEL = 1
+_INSIDE = np.dtype([("start_ns", "<u8"), ("trigger_ns", "<u8"), ("trigger", "<u4"), ("cpu", "<u2")])
 
 
 class Trigger(NamedTuple):
@@ -128,6 +129,7 @@ class TriggerJoin:
     _books: dict[str, _Book] = field(default_factory=dict)
     _links: _Book = field(init=False)
     _index: dict[Trigger, int] = field(default_factory=dict)
+    _tails: dict[tuple[str, ...], npt.NDArray[np.void]] = field(default_factory=dict)
     _tick: int = 0
 
     def __post_init__(self) -> None:
@@ -137,6 +139,7 @@ class TriggerJoin:
     def restart(self) -> None:
         """Forgets the triggers taken so far, but not their numbers."""
         self._books.clear()
+        self._tails.clear()
         self._links = self._empty()
 
     def _empty(self) -> _Book:
@@ -320,20 +323,40 @@ class TriggerJoin:
         outer: tuple[str, ...],
     ) -> None:
         """An interrupt has the trigger of the first thing that it ran."""
-        inside = np.flatnonzero(np.isin(events["source"], self._kinds(inner)))
+        inside = self._inside(events, index, time_ns, inner)
         around = np.flatnonzero(np.isin(events["source"], self._kinds(outer)))
         for cpu in np.unique(events["cpu"][around]).tolist():
-            first = inside[events["cpu"][inside] == cpu]
+            first = inside[inside["cpu"] == cpu]
             mine = around[events["cpu"][around] == cpu]
             if not len(first):
                 continue
-            first = first[np.argsort(events["start_ns"][first], kind="stable")]
-            starts = events["start_ns"][first]
+            first = first[np.argsort(first["start_ns"], kind="stable")]
+            starts = first["start_ns"]
             at = np.minimum(np.searchsorted(starts, events["start_ns"][mine]), len(first) - 1)
             ends = events["start_ns"][mine] + events["gross_ns"][mine]
             held = (starts[at] >= events["start_ns"][mine]) & (starts[at] < ends)
-            index[mine[held]] = index[first[at[held]]]
-            time_ns[mine[held]] = time_ns[first[at[held]]]
+            index[mine[held]] = first["trigger"][at[held]]
+            time_ns[mine[held]] = first["trigger_ns"][at[held]]
+
+    def _inside(
+        self,
+        events: Events,
+        index: npt.NDArray[np.uint32],
+        time_ns: npt.NDArray[np.uint64],
+        inner: tuple[str, ...],
+    ) -> npt.NDArray[np.void]:
+        """What ran inside of interrupts, with the last of the batch before: the interrupt that
+        held it may only come now."""
+        chosen = np.flatnonzero(np.isin(events["source"], self._kinds(inner)))
+        fresh = np.zeros(len(chosen), _INSIDE)
+        for name in ("cpu", "start_ns"):
+            fresh[name] = events[name][chosen]
+        fresh["trigger"], fresh["trigger_ns"] = index[chosen], time_ns[chosen]
+        inside = np.concatenate([self._tails.get(inner, fresh[:0]), fresh])
+        if len(inside):
+            since = max(int(inside["start_ns"].max()) - RECENT_NS, 0)
+            self._tails[inner] = inside[inside["start_ns"] >= since]
+        return inside
 
 
 def _link_keys(

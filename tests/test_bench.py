@@ -156,7 +156,7 @@ class TestTracepoints:
         assert used_names(tmp_path) == expected
 
     def test_the_hot_ones_are_found_in_the_real_sources(self) -> None:
-        hot = {"call_function_single_entry", "csd_function_exit", "local_timer_entry"}
+        hot = {"call_function_single_entry", "csd_function_entry", "local_timer_entry"}
         assert hot <= set(used_names())
 
     def test_available_are_those_of_tracefs(self, tmp_path: Path) -> None:

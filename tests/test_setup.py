@@ -424,7 +424,7 @@ def test_run_without_sudo_says_so(clone: Machine) -> None:
 def test_root_runs_all_tests_at_once(clone: Machine) -> None:
     assert steps(clone, "test")[-3:] == [
         "pip install -q pip>=25.1",
-        "pip install -q --group test --group check",
+        "pip install -q --group test --group check --group viewer",
         "pytest",
     ]
     assert steps(clone, "test", "ARGS=-k irq") == ["pytest -k irq"]

@@ -70,7 +70,7 @@ def _matches(path: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 def trace(target: Target, *loads: Callable[[], None], ring_records: int = 1 << 16) -> Traced:
     """Traces while the loads run one after the other; they return when they are over."""
     tables = []
-    with Tracer(target, ring_records=ring_records) as tracer:
+    with Tracer(target, ring_records=ring_records, stacks=True) as tracer:
         slices = books.slices_of_init()
         tracer.open_books()
         for load in loads:
