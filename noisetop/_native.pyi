@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from mmap import mmap
 from typing import Any
 
 class TracerError(Exception):
@@ -36,3 +37,29 @@ class Session:
     def close(self) -> None: ...
 
 def layout() -> dict[str, Any]: ...
+
+SPIN_HEAD_BYTES: int
+SPIN_GAP_BYTES: int
+
+def spin_start(
+    memory: mmap,
+    cpu: int,
+    group: int,
+    fenced: bool,
+    name: str,
+    policy: int = -1,
+    nice: int = 0,
+    priority: int = 0,
+    runtime_ns: int = 0,
+    period_ns: int = 0,
+) -> int:
+    """Forks a process that spins as noisetop/native/spin.h describes. Raises OSError."""
+
+def spin_set(
+    memory: mmap, begin: int, end: int, threshold: int, busy: int, sleep_ns: int, /
+) -> None: ...
+def spin_state(memory: mmap, /) -> dict[str, Any]: ...
+def spin_gaps(memory: mmap, /) -> bytes: ...
+def clock_pair(tries: int, /) -> tuple[int, int, int]: ...
+def numa_measure(cpu: int, node: int, array_bytes: int, repeats: int, /) -> dict[str, Any]:
+    """Raises OSError: (errno, what was wrong: CPU, memory, node or thread)."""

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include "spin.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000ull
+#define WARM_UP_LOOPS 200000
+#define CLOCK_TRIES 64
+#define POLL_NS 200000
+
+#define READ_SHARED(x) (*(volatile typeof(x) *)&(x))
+#define WRITE_SHARED(x, value) (*(volatile typeof(x) *)&(x) = (value))
+
+/* include/uapi/linux/sched/types.h: glibc has had it only since 2.41. */
+struct kernel_sched_attr {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime;
+	uint64_t deadline;
+	uint64_t period;
+};
+
+static uint64_t monotonic_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+void clock_pair__read(struct clock_pair *pair, int tries)
+{
+	uint64_t best = UINT64_MAX;
+	for (int i = 0; i < tries; i++) {
+		uint64_t before = counter_now_fenced();
+		uint64_t ns = monotonic_now_ns();
+		uint64_t after = counter_now_fenced();
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		*pair = (struct clock_pair){before, ns, after};
+	}
+}
+
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* The loop's own cost and the step of the counter, while nothing is recorded yet. */
+static void measure_loop(struct spin_shared *shared, bool fenced)
+{
+	uint64_t smallest = UINT64_MAX, step = 0;
+	uint64_t before = counter_now();
+	for (int i = 0; i < WARM_UP_LOOPS; i++) {
+		uint64_t now = fenced ? counter_now_fenced() : counter_now();
+		uint64_t delta = now - before;
+		before = now;
+		step = greatest_common_divisor(delta, step);
+		if (delta && delta < smallest)
+			smallest = delta;
+	}
+	shared->loop_ticks = smallest;
+	shared->resolution_ticks = step;
+}
+
+static void read_usage(struct spin_usage *usage)
+{
+	struct rusage used;
+	getrusage(RUSAGE_SELF, &used);
+	usage->voluntary_switches = used.ru_nvcsw;
+	usage->involuntary_switches = used.ru_nivcsw;
+	usage->minor_faults = used.ru_minflt;
+	usage->major_faults = used.ru_majflt;
+}
+
+static void subtract_usage(struct spin_usage *usage, const struct spin_usage *before)
+{
+	usage->voluntary_switches -= before->voluntary_switches;
+	usage->involuntary_switches -= before->involuntary_switches;
+	usage->minor_faults -= before->minor_faults;
+	usage->major_faults -= before->major_faults;
+}
+
+/* What the loop counts, kept in registers while it runs. */
+struct tally {
+	uint64_t count;
+	uint64_t unstored_count;
+	uint64_t unstored_ticks;
+	uint64_t loops;
+};
+
+/*
+ * Spins from `now` until `end`, or until the starter moves the end; returns the last reading.
+ * Makes no system call, allocates nothing, and writes only gaps.
+ */
+static inline __attribute__((always_inline)) uint64_t
+spin_until(const struct spin_config *config, struct tally *tally, uint64_t now, uint64_t end,
+	   bool fenced)
+{
+	struct spin_shared *shared = config->shared;
+	const uint64_t threshold = shared->threshold_ticks;
+	struct tally t = *tally;
+	while (now < end && now < READ_SHARED(shared->end_ticks)) {
+		uint64_t before = now;
+		now = fenced ? counter_now_fenced() : counter_now();
+		t.loops++;
+		if (__builtin_expect(now - before < threshold, 1))
+			continue;
+		if (t.count < config->gap_capacity) {
+			shared->gaps[t.count].start_ticks = before;
+			shared->gaps[t.count].end_ticks = now;
+			t.count++;
+		} else {
+			t.unstored_count++;
+			t.unstored_ticks += now - before;
+		}
+	}
+	*tally = t;
+	return now;
+}
+
+/* Alternates between spinning and sleeping until the end. */
+static void spin_and_sleep(const struct spin_config *config, struct tally *tally)
+{
+	struct spin_shared *shared = config->shared;
+	struct timespec pause = {shared->sleep_ns / NS_PER_S, shared->sleep_ns % NS_PER_S};
+	uint64_t now = counter_now_fenced();
+	shared->first_ticks = now;
+	while (now < READ_SHARED(shared->end_ticks)) {
+		uint64_t from = now;
+		uint64_t until = shared->busy_ticks ? from + shared->busy_ticks : UINT64_MAX;
+		if (config->fenced)
+			now = spin_until(config, tally, now, until, true);
+		else
+			now = spin_until(config, tally, now, until, false);
+		shared->active_ticks += now - from;
+		shared->last_ticks = now;
+		if (!shared->busy_ticks || now >= READ_SHARED(shared->end_ticks))
+			break;
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		shared->sleeps++;
+		now = counter_now_fenced();
+	}
+}
+
+static void run_loop(const struct spin_config *config)
+{
+	struct spin_shared *shared = config->shared;
+	const struct timespec poll = {0, POLL_NS};
+	uint64_t begin;
+	while (!(begin = READ_SHARED(shared->begin_ticks)))
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &poll, NULL);
+	struct tally tally = {0};
+	struct spin_usage before;
+	WRITE_SHARED(shared->state, SPIN_STATE_SPINNING);
+	clock_pair__read(&shared->began, CLOCK_TRIES);
+	read_usage(&before);
+	while (counter_now() < begin)
+		;
+	spin_and_sleep(config, &tally);
+	read_usage(&shared->usage);
+	clock_pair__read(&shared->ended, CLOCK_TRIES);
+	subtract_usage(&shared->usage, &before);
+	shared->loops = tally.loops;
+	shared->gap_count = tally.count;
+	shared->unstored_count = tally.unstored_count;
+	shared->unstored_ticks = tally.unstored_ticks;
+}
+
+static int fail(struct spin_shared *shared, const char *step)
+{
+	int err = errno;
+	memcpy(shared->step, step, strlen(step));
+	shared->error = err;
+	WRITE_SHARED(shared->state, SPIN_STATE_FAILED);
+	return -err;
+}
+
+static int bind_to(int cpu)
+{
+	unsigned long mask[SPIN_MAX_CPUS / (8 * sizeof(unsigned long))] = {0};
+	mask[cpu / (8 * sizeof(*mask))] = 1ul << cpu % (8 * sizeof(*mask));
+	return sched_setaffinity(0, sizeof(mask), (cpu_set_t *)mask);
+}
+
+static int set_scheduling(const struct spin_config *config)
+{
+	struct kernel_sched_attr attr = {
+		.size = sizeof(attr),
+		.policy = config->policy,
+		.nice = config->nice,
+		.priority = config->priority,
+		.runtime = config->runtime_ns,
+		.deadline = config->period_ns,
+		.period = config->period_ns,
+	};
+	return syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+/* Everything that could disturb the loop later happens here: page faults, migration, signals. */
+static int prepare(const struct spin_config *config, pid_t starter)
+{
+	struct spin_shared *shared = config->shared;
+	size_t bytes = sizeof(*shared) + config->gap_capacity * sizeof(shared->gaps[0]);
+	sigset_t all;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	prctl(PR_SET_NAME, config->name);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != starter)
+		_exit(1);
+	if (setpgid(0, config->group))
+		return fail(shared, "group");
+	if (config->cpu >= 0 && bind_to(config->cpu))
+		return fail(shared, "bind");
+	memset(shared->gaps, 0, config->gap_capacity * sizeof(shared->gaps[0]));
+	mlock(shared, bytes); /* not allowed to everybody, and the pages are there already */
+	measure_loop(shared, config->fenced);
+	if (config->schedule && set_scheduling(config))
+		return fail(shared, "priority");
+	return 0;
+}
+
+pid_t spin__start(const struct spin_config *config)
+{
+	pid_t starter = getpid();
+	pid_t pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid) {
+		setpgid(pid, config->group); /* also here: whoever is first */
+		return pid;
+	}
+	if (prepare(config, starter))
+		_exit(1);
+	WRITE_SHARED(config->shared->state, SPIN_STATE_READY);
+	run_loop(config);
+	WRITE_SHARED(config->shared->state, SPIN_STATE_DONE);
+	_exit(0);
+}
