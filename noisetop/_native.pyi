@@ -41,23 +41,19 @@ def layout() -> dict[str, Any]: ...
 SPIN_HEAD_BYTES: int
 SPIN_GAP_BYTES: int
 
-def spin_start(
-    memory: mmap,
-    cpu: int,
-    group: int,
-    fenced: bool,
-    name: str,
-    policy: int = -1,
-    nice: int = 0,
-    priority: int = 0,
-    runtime_ns: int = 0,
-    period_ns: int = 0,
-) -> int:
-    """Forks a process that spins as noisetop/native/spin.h describes. Raises OSError."""
+SpinThread = tuple[mmap, int, bool, str, int, int, int, int, int]
+
+def spin_start(threads: Sequence[SpinThread], group: int, /) -> int:
+    """Forks a process that spins as noisetop/native/spin.h describes; its pid. Raises OSError.
+
+    Each thread: memory, cpu, fenced, name, policy, nice, priority, runtime_ns, period_ns; a policy
+    below 0 leaves the scheduling as it is.
+    """
 
 def spin_set(
     memory: mmap, begin: int, end: int, threshold: int, busy: int, sleep_ns: int, /
 ) -> None: ...
+def spin_stop(memory: mmap, /) -> None: ...
 def spin_state(memory: mmap, /) -> dict[str, Any]: ...
 def spin_gaps(memory: mmap, /) -> bytes: ...
 def clock_pair(tries: int, /) -> tuple[int, int, int]: ...

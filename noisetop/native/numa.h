@@ -18,7 +18,7 @@ enum numa_kernel {
 
 struct numa_config {
 	int cpu;
-	int node;	    /* -1: wherever the kernel puts it */
+	int node;           /* -1: wherever the kernel puts it */
 	size_t array_bytes; /* of each of the three arrays, a multiple of 64 */
 	uint32_t repeats;
 };
@@ -26,7 +26,7 @@ struct numa_config {
 struct numa_result {
 	uint64_t kernel_ns[NUMA_KERNELS][NUMA_MAX_REPEATS];
 	double access_ns[NUMA_MAX_REPEATS]; /* one dependent load from memory */
-	const char *step;		    /* what failed */
+	const char *step;                   /* what failed */
 };
 
 /* Runs in a thread of its own on config->cpu; 0 or -errno. */

@@ -35,34 +35,66 @@ static struct spin_shared *shared_of(PyObject *memory, Py_buffer *view, size_t *
 	return shared;
 }
 
-static PyObject *native_spin_start(PyObject *self, PyObject *args, PyObject *kwargs)
+/* Reads one (memory, cpu, fenced, name, policy, nice, priority, runtime_ns, period_ns). */
+static int parse_thread(PyObject *item, struct spin_config *config, Py_buffer *view)
 {
-	static char *names[] = {"memory", "cpu",      "group",	    "fenced",	  "name",
-				"policy", "nice",     "priority",   "runtime_ns", "period_ns",
-				NULL};
-	struct spin_config config = {0};
 	PyObject *memory;
-	Py_buffer view;
-	int fenced, policy = -1;
-	unsigned long long runtime_ns = 0, period_ns = 0;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oiips|iiIKK", names, &memory, &config.cpu,
-					 &config.group, &fenced, &config.name, &policy,
-					 &config.nice, &config.priority, &runtime_ns, &period_ns))
-		return NULL;
-	if (config.cpu >= SPIN_MAX_CPUS) {
+	int fenced, policy;
+	unsigned long long runtime_ns, period_ns;
+	if (!PyArg_ParseTuple(item, "OipsiiIKK", &memory, &config->cpu, &fenced, &config->name,
+			      &policy, &config->nice, &config->priority, &runtime_ns, &period_ns))
+		return -1;
+	if (config->cpu >= SPIN_MAX_CPUS) {
 		PyErr_SetString(PyExc_ValueError, "no such CPU");
+		return -1;
+	}
+	config->shared = shared_of(memory, view, &config->gap_capacity);
+	config->fenced = fenced;
+	config->schedule = policy >= 0;
+	config->policy = policy;
+	config->runtime_ns = runtime_ns;
+	config->period_ns = period_ns;
+	return config->shared ? 0 : -1;
+}
+
+static int parse_threads(PyObject *threads, size_t count, struct spin_config *configs,
+			 Py_buffer *views, size_t *held)
+{
+	for (*held = 0; *held < count; ++*held) {
+		PyObject *item = PySequence_GetItem(threads, *held);
+		int err = item ? parse_thread(item, &configs[*held], &views[*held]) : -1;
+		Py_XDECREF(item); /* the caller's sequence keeps it, and the name in it, alive */
+		if (err)
+			return -1;
+	}
+	return 0;
+}
+
+static PyObject *native_spin_start(PyObject *self, PyObject *args)
+{
+	PyObject *threads;
+	int group;
+	if (!PyArg_ParseTuple(args, "Oi", &threads, &group))
+		return NULL;
+	Py_ssize_t count = PySequence_Size(threads);
+	if (count < 1 || count > SPIN_MAX_CPUS) {
+		if (!PyErr_Occurred())
+			PyErr_SetString(PyExc_ValueError, "no thread to start");
 		return NULL;
 	}
-	config.shared = shared_of(memory, &view, &config.gap_capacity);
-	if (!config.shared)
+	struct spin_config *configs = PyMem_Calloc(count, sizeof(*configs));
+	Py_buffer *views = PyMem_Calloc(count, sizeof(*views));
+	size_t held = 0;
+	pid_t pid = -ENOMEM;
+	int err = configs && views ? parse_threads(threads, count, configs, views, &held) : 0;
+	if (configs && views && !err)
+		pid = spin__start(configs, count, group);
+	while (held--)
+		PyBuffer_Release(&views[held]);
+	PyMem_Free(views);
+	PyMem_Free(configs);
+	if (err)
 		return NULL;
-	config.fenced = fenced;
-	config.schedule = policy >= 0;
-	config.policy = policy;
-	config.runtime_ns = runtime_ns;
-	config.period_ns = period_ns;
-	pid_t pid = spin__start(&config);
-	PyBuffer_Release(&view);
 	return pid < 0 ? raise_errno(pid, "fork") : PyLong_FromLong(pid);
 }
 
@@ -86,6 +118,20 @@ static PyObject *native_spin_set(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
+static PyObject *native_spin_stop(PyObject *self, PyObject *memory)
+{
+	Py_buffer view;
+	size_t capacity;
+	struct spin_shared *shared = shared_of(memory, &view, &capacity);
+	if (!shared)
+		return NULL;
+	__atomic_store_n(&shared->end_ticks, 0, __ATOMIC_RELEASE);
+	if (!__atomic_load_n(&shared->begin_ticks, __ATOMIC_ACQUIRE))
+		__atomic_store_n(&shared->begin_ticks, 1, __ATOMIC_RELEASE);
+	PyBuffer_Release(&view);
+	Py_RETURN_NONE;
+}
+
 static PyObject *build_pair(const struct clock_pair *pair)
 {
 	return Py_BuildValue("(KKK)", (unsigned long long)pair->before_ticks,
@@ -98,8 +144,10 @@ static PyObject *build_state(const struct spin_shared *shared, size_t capacity)
 	uint32_t state = __atomic_load_n(&shared->state, __ATOMIC_ACQUIRE);
 	size_t stored = shared->gap_count < capacity ? shared->gap_count : capacity;
 	return Py_BuildValue(
-		"{s:s,s:i,s:s,s:K,s:K,s:N,s:N,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
-		"state", states[state % 5], "error", shared->error, "step", shared->step,
+		"{s:s,s:i,s:s,s:I,s:K,s:K,s:K,s:N,s:N,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,"
+		"s:K}",
+		"state", states[state % 5], "error", shared->error, "step", shared->step, "tid",
+		shared->tid, "threshold_ticks", (unsigned long long)shared->threshold_ticks,
 		"loop_ticks", (unsigned long long)shared->loop_ticks, "resolution_ticks",
 		(unsigned long long)shared->resolution_ticks, "began", build_pair(&shared->began),
 		"ended", build_pair(&shared->ended), "first_ticks",
@@ -213,10 +261,11 @@ static PyObject *native_numa_measure(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-	{"spin_start", (PyCFunction)(void (*)(void))native_spin_start, METH_VARARGS | METH_KEYWORDS,
-	 "spin_start(memory, cpu, group, fenced, name, ...) -> int\n\nForks a spinning process."},
+	{"spin_start", native_spin_start, METH_VARARGS,
+	 "spin_start(threads, group) -> int\n\nForks a process of spinning threads."},
 	{"spin_set", native_spin_set, METH_VARARGS,
 	 "spin_set(memory, begin, end, threshold, busy, sleep_ns) -> None\n\nStarts the loop."},
+	{"spin_stop", native_spin_stop, METH_O, "spin_stop(memory) -> None\n\nEnds the loop."},
 	{"spin_state", native_spin_state, METH_O, "spin_state(memory) -> dict"},
 	{"spin_gaps", native_spin_gaps, METH_O,
 	 "spin_gaps(memory) -> bytes\n\nPairs of 64-bit counter readings."},

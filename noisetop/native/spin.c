@@ -3,6 +3,7 @@
 #include "spin.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static void measure_loop(struct spin_shared *shared, bool fenced)
 static void read_usage(struct spin_usage *usage)
 {
 	struct rusage used;
-	getrusage(RUSAGE_SELF, &used);
+	getrusage(RUSAGE_THREAD, &used);
 	usage->voluntary_switches = used.ru_nvcsw;
 	usage->involuntary_switches = used.ru_nivcsw;
 	usage->minor_faults = used.ru_minflt;
@@ -111,9 +112,9 @@ struct tally {
  * Spins from `now` until `end`, or until the starter moves the end; returns the last reading.
  * Makes no system call, allocates nothing, and writes only gaps.
  */
-static inline __attribute__((always_inline)) uint64_t
-spin_until(const struct spin_config *config, struct tally *tally, uint64_t now, uint64_t end,
-	   bool fenced)
+static inline __attribute__((always_inline)) uint64_t spin_until(const struct spin_config *config,
+								 struct tally *tally, uint64_t now,
+								 uint64_t end, bool fenced)
 {
 	struct spin_shared *shared = config->shared;
 	const uint64_t threshold = shared->threshold_ticks;
@@ -215,20 +216,13 @@ static int set_scheduling(const struct spin_config *config)
 	return syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* Everything that could disturb the loop later happens here: page faults, migration, signals. */
-static int prepare(const struct spin_config *config, pid_t starter)
+/* Everything that could disturb the loop later happens here: page faults, migration. */
+static int prepare(const struct spin_config *config)
 {
 	struct spin_shared *shared = config->shared;
 	size_t bytes = sizeof(*shared) + config->gap_capacity * sizeof(shared->gaps[0]);
-	sigset_t all;
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL);
 	prctl(PR_SET_NAME, config->name);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != starter)
-		_exit(1);
-	if (setpgid(0, config->group))
-		return fail(shared, "group");
+	shared->tid = syscall(SYS_gettid);
 	if (config->cpu >= 0 && bind_to(config->cpu))
 		return fail(shared, "bind");
 	memset(shared->gaps, 0, config->gap_capacity * sizeof(shared->gaps[0]));
@@ -239,20 +233,51 @@ static int prepare(const struct spin_config *config, pid_t starter)
 	return 0;
 }
 
-pid_t spin__start(const struct spin_config *config)
+static void *spin_thread(void *argument)
 {
-	pid_t starter = getpid();
-	pid_t pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (pid) {
-		setpgid(pid, config->group); /* also here: whoever is first */
-		return pid;
-	}
-	if (prepare(config, starter))
-		_exit(1);
+	const struct spin_config *config = argument;
+	if (prepare(config))
+		return NULL;
 	WRITE_SHARED(config->shared->state, SPIN_STATE_READY);
 	run_loop(config);
 	WRITE_SHARED(config->shared->state, SPIN_STATE_DONE);
+	return NULL;
+}
+
+static void __attribute__((noreturn)) run_threads(const struct spin_config *configs, size_t count)
+{
+	pthread_t threads[SPIN_MAX_CPUS];
+	for (size_t i = 1; i < count; i++) {
+		errno = pthread_create(&threads[i], NULL, spin_thread, (void *)&configs[i]);
+		if (errno) {
+			fail(configs[i].shared, "thread");
+			_exit(1);
+		}
+	}
+	spin_thread((void *)&configs[0]);
+	for (size_t i = 1; i < count; i++)
+		pthread_join(threads[i], NULL);
 	_exit(0);
+}
+
+pid_t spin__start(const struct spin_config *configs, size_t count, pid_t group)
+{
+	pid_t starter = getpid();
+	sigset_t all, before;
+	sigfillset(&all);
+	/* Blocked around the fork, so that no handler of the starter's ever runs in the child. */
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	pid_t pid = fork();
+	int err = errno;
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != starter || setpgid(0, group))
+			_exit(1);
+		run_threads(configs, count);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0)
+		return -err;
+	setpgid(pid, group); /* also here: whoever is first */
+	return pid;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that spins on the counter of one CPU and writes down every gap. No Python in here. */
+/* A process whose threads spin on the counter and write down every gap. No Python in here. */
 #ifndef NOISETOP_SPIN_H
 #define NOISETOP_SPIN_H
 
@@ -35,7 +35,7 @@ struct spin_usage {
 	uint64_t major_faults;
 };
 
-/* Shared between the spinning process and the one that started it. */
+/* Shared between a spinning thread and the process that started it. */
 struct spin_shared {
 	/* Written by the starter. */
 	uint64_t begin_ticks; /* 0: not yet */
@@ -43,9 +43,11 @@ struct spin_shared {
 	uint64_t threshold_ticks;
 	uint64_t busy_ticks; /* spin that long, then sleep_ns; 0: never sleep */
 	uint64_t sleep_ns;
-	/* Written by the spinning process, on lines of its own. */
+	/* Written by the spinning thread, on lines of its own. */
 	uint32_t state __attribute__((aligned(SPIN_CACHE_LINE)));
 	int32_t error;
+	uint32_t tid;
+	uint32_t reserved;
 	char step[24];
 	uint64_t loop_ticks;       /* smallest difference of two readings */
 	uint64_t resolution_ticks; /* what every reading is a multiple of */
@@ -63,6 +65,7 @@ struct spin_shared {
 	struct spin_gap gaps[] __attribute__((aligned(SPIN_CACHE_LINE)));
 };
 
+/* One thread. */
 struct spin_config {
 	struct spin_shared *shared;
 	size_t gap_capacity;
@@ -73,13 +76,16 @@ struct spin_config {
 	uint32_t priority;   /* of SCHED_FIFO and SCHED_RR */
 	uint64_t runtime_ns; /* of SCHED_DEADLINE */
 	uint64_t period_ns;
-	pid_t group; /* process group to join, 0: a new one */
 	bool fenced;
 	const char *name;
 };
 
-/* Forks the spinning process; its pid or -errno. It dies with the thread that started it. */
-pid_t spin__start(const struct spin_config *config);
+/*
+ * Forks the spinning process, with a memory of its own, so that what the starter maps and unmaps
+ * sends it no interrupts. Its pid or -errno. It joins the process group, or makes a new one when
+ * that is 0, and dies with the thread that started it.
+ */
+pid_t spin__start(const struct spin_config *configs, size_t count, pid_t group);
 
 /* The pair with the smallest distance between the readings of the counter, of `tries`. */
 void clock_pair__read(struct clock_pair *pair, int tries);
