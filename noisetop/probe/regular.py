@@ -7,13 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+Times = npt.NDArray[np.int64]
+
 _NEIGHBOURS = 24
 _MAX_GAPS = 20_000
-_CANDIDATES = 24
+_CANDIDATES = 32
 _BIN_SHARE = 0.004
 _TOLERANCE_SHARE = 0.005
-_MIN_TEETH = 20
-_MIN_HIT_SHARE = 0.5
+_MIN_HITS = 20
+_MIN_HIT_SHARE = 0.6
+_MIN_OF_BEST = 0.4
 _MIN_OVER_CHANCE = 2.0
 _MIN_PERIOD_NS = 20_000
 
@@ -27,36 +30,33 @@ class Regular:
     """Median length of its gaps."""
     count: int
     hit_share: float
-    """Part of the times at which it was due that it came."""
+    """How often it came when it was due and could be seen."""
 
 
-def find_regular(
-    start_ns: npt.NDArray[np.int64], length_ns: npt.NDArray[np.int64]
-) -> Regular | None:
+def find_regular(start_ns: Times, length_ns: Times) -> Regular | None:
     """The interruption that fills most gaps with one period; None when there is no such thing.
 
-    Candidates are the distances between gaps and those that follow them, which occur often. A
+    Candidates are the distances between a gap and those that follow it, which occur often. A
     candidate's score is how many gaps have another one at that distance; of those that score
     alike the shortest is the period and the others are its multiples.
     """
-    start, length = start_ns[:_MAX_GAPS], length_ns[:_MAX_GAPS]
-    if len(start) < _MIN_TEETH:
+    start, end = start_ns[:_MAX_GAPS], (start_ns + length_ns)[:_MAX_GAPS]
+    if len(start) < _MIN_HITS:
         return None
-    found = [_measure(start, length, period) for period in _candidates(start)]
+    found = [_measure(start, end, period) for period in _candidates(start)]
     regular = [one for one in found if one is not None]
     if not regular:
         return None
-    best = max(regular, key=lambda one: one.count)
-    # Its multiples reach the same gaps.
-    close = [one for one in regular if one.count >= 0.9 * best.count]
+    most = max(one.count for one in regular)
+    close = [one for one in regular if one.count >= _MIN_OF_BEST * most]
     return min(close, key=lambda one: one.period_ns)
 
 
-def _candidates(start: npt.NDArray[np.int64]) -> list[float]:
+def _candidates(start: Times) -> list[float]:
     """Distances that occur often, most frequent first."""
     distances = [start[step:] - start[:-step] for step in range(1, min(_NEIGHBOURS, len(start)))]
     every = np.concatenate(distances)
-    longest = (start[-1] - start[0]) / _MIN_TEETH
+    longest = (start[-1] - start[0]) / _MIN_HITS
     every = every[(every >= _MIN_PERIOD_NS) & (every <= longest)]
     if not len(every):
         return []
@@ -66,7 +66,7 @@ def _candidates(start: npt.NDArray[np.int64]) -> list[float]:
     return [float(np.median(every[bins == value])) for value in chosen]
 
 
-def _partners(start: npt.NDArray[np.int64], period: float) -> npt.NDArray[np.int64]:
+def _partners(start: Times, period: float) -> Times:
     """For each gap the gap that comes closest to one period later, -1 where none is near."""
     due = start + round(period)
     after = np.searchsorted(start, due)
@@ -77,23 +77,25 @@ def _partners(start: npt.NDArray[np.int64], period: float) -> npt.NDArray[np.int
     return np.where(near, nearest, -1)
 
 
-def _measure(
-    start: npt.NDArray[np.int64], length: npt.NDArray[np.int64], rough: float
-) -> Regular | None:
+def _measure(start: Times, end: Times, rough: float) -> Regular | None:
     partner = _partners(start, rough)
     if not (partner >= 0).any():
         return None
     period = float(np.median(start[partner[partner >= 0]] - start[partner >= 0]))
     partner = _partners(start, period)
-    has = partner >= 0
-    member = has.copy()
-    member[partner[has]] = True
-    span = float(start[-1] - start[0])
-    teeth = span / period
-    hits = int(has.sum())
-    # What gaps at random moments would give: the chance that one lies within the tolerance.
-    chance = min(len(start) * 2 * _TOLERANCE_SHARE * period / span, 1.0) * len(start)
-    hit_share = min(int(member.sum()) / teeth, 1.0)
-    if teeth < _MIN_TEETH or hit_share < _MIN_HIT_SHARE or hits < _MIN_OVER_CHANCE * chance:
+    hit = partner >= 0
+    member = hit.copy()
+    member[partner[hit]] = True
+    hits = int(hit.sum())
+    # While the thread does not run, and after the last gap, nothing can be seen to come.
+    due = start + round(period)
+    around = np.maximum(np.searchsorted(start, due, "right") - 1, 0)
+    hidden = (due < end[around]) | (due > start[-1])
+    misses = int((member & ~hit & ~hidden).sum())
+    # What gaps at random moments would give: one of them lies within the tolerance by chance.
+    density = len(start) / float(start[-1] - start[0])
+    chance = min(2 * _TOLERANCE_SHARE * period * density, 1.0) * len(start)
+    hit_share = hits / max(hits + misses, 1)
+    if hits < max(_MIN_HITS, _MIN_OVER_CHANCE * chance) or hit_share < _MIN_HIT_SHARE:
         return None
-    return Regular(period, int(np.median(length[member])), int(member.sum()), hit_share)
+    return Regular(period, int(np.median((end - start)[member])), int(member.sum()), hit_share)
