@@ -145,7 +145,7 @@ static PyObject *build_state(const struct spin_shared *shared, size_t capacity)
 	size_t stored = shared->gap_count < capacity ? shared->gap_count : capacity;
 	return Py_BuildValue(
 		"{s:s,s:i,s:s,s:I,s:K,s:K,s:K,s:N,s:N,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,"
-		"s:K}",
+		"s:K,s:K,s:K}",
 		"state", states[state % 5], "error", shared->error, "step", shared->step, "tid",
 		shared->tid, "threshold_ticks", (unsigned long long)shared->threshold_ticks,
 		"loop_ticks", (unsigned long long)shared->loop_ticks, "resolution_ticks",
@@ -161,7 +161,9 @@ static PyObject *build_state(const struct spin_shared *shared, size_t capacity)
 		(unsigned long long)shared->usage.voluntary_switches, "involuntary_switches",
 		(unsigned long long)shared->usage.involuntary_switches, "minor_faults",
 		(unsigned long long)shared->usage.minor_faults, "major_faults",
-		(unsigned long long)shared->usage.major_faults);
+		(unsigned long long)shared->usage.major_faults, "cpu_ns",
+		(unsigned long long)shared->usage.cpu_ns, "run_delay_ns",
+		(unsigned long long)shared->usage.run_delay_ns);
 }
 
 static PyObject *native_spin_state(PyObject *self, PyObject *memory)

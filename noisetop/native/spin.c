@@ -3,9 +3,11 @@
 #include "spin.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -82,9 +84,26 @@ static void measure_loop(struct spin_shared *shared, bool fenced)
 	shared->resolution_ticks = step;
 }
 
+/* Second figure of schedstat: include/linux/sched.h, sched_info.run_delay. */
+static uint64_t read_run_delay_ns(void)
+{
+	char text[96] = "";
+	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	ssize_t size = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	char *second = size > 0 ? strchr(text, ' ') : NULL;
+	return second ? strtoull(second, NULL, 10) : 0;
+}
+
 static void read_usage(struct spin_usage *usage)
 {
 	struct rusage used;
+	struct timespec cpu;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	usage->cpu_ns = cpu.tv_sec * NS_PER_S + cpu.tv_nsec;
+	usage->run_delay_ns = read_run_delay_ns();
 	getrusage(RUSAGE_THREAD, &used);
 	usage->voluntary_switches = used.ru_nvcsw;
 	usage->involuntary_switches = used.ru_nivcsw;
@@ -98,6 +117,8 @@ static void subtract_usage(struct spin_usage *usage, const struct spin_usage *be
 	usage->involuntary_switches -= before->involuntary_switches;
 	usage->minor_faults -= before->minor_faults;
 	usage->major_faults -= before->major_faults;
+	usage->cpu_ns -= before->cpu_ns;
+	usage->run_delay_ns -= before->run_delay_ns;
 }
 
 /* What the loop counts, kept in registers while it runs. */

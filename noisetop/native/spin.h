@@ -33,6 +33,8 @@ struct spin_usage {
 	uint64_t involuntary_switches;
 	uint64_t minor_faults;
 	uint64_t major_faults;
+	uint64_t cpu_ns;       /* CLOCK_THREAD_CPUTIME_ID: without steal */
+	uint64_t run_delay_ns; /* runnable but not running; 0 where the kernel does not count it */
 };
 
 /* Shared between a spinning thread and the process that started it. */

@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from noisetop.probe.explain import Admission
@@ -151,8 +151,12 @@ class Watcher:
             self._thread.join()
             self._thread = None
 
-    def admissions(self, cpu: int) -> list[Admission]:
-        """What was taken from the thread on ``cpu``: stops first, they are known best."""
+    def admissions(self, cpu: int, away_ns: int | None) -> list[Admission]:
+        """What was taken from the thread on ``cpu``: stops first, they are known best.
+
+        ``away_ns``: by how much the thread's CPU time and its waits fall short of the wall clock,
+        None if that cannot be told.
+        """
         stops = [
             Admission(
                 STOPPED, start, end or time.monotonic_ns(), (end or time.monotonic_ns()) - start
@@ -162,18 +166,40 @@ class Watcher:
         throttled = _rises(THROTTLED, self._throttled, 1)
         if cpu < 0:  # not bound: nobody knows whose steal it was
             return [*stops, *throttled]
+        if away_ns is not None:
+            away_ns -= sum(one.admitted_ns for one in (*stops, *throttled))
         steal = [(ns, ticks.get(cpu, 0)) for ns, ticks in self._steal]
-        return [*stops, *throttled, *_rises(STEAL, steal, _NS_PER_TICK)]
+        return [*stops, *throttled, *_steal_admissions(steal, away_ns)]
 
     def steal_ns(self, cpu: int) -> int:
         """Steal that the hypervisor admits for a CPU between the first poll and the last."""
         seen = [ticks.get(cpu, 0) for _, ticks in self._steal]
         return (seen[-1] - seen[0]) * _NS_PER_TICK if seen else 0
 
-    def run_delay_ns(self, tid: int) -> int | None:
-        """Wait of a thread between the first poll and the last."""
-        seen = self.waiting.get(tid, [])
-        return seen[-1].run_delay_ns - seen[0].run_delay_ns if seen else None
+
+def _steal_admissions(seen: Sequence[tuple[int, int]], away_ns: int | None) -> list[Admission]:
+    """Steal by two independent accounts.
+
+    /proc/stat tells it in ticks, so that the true value may lie one tick above or below. The
+    scheduler leaves steal out of the thread's CPU time (update_rq_clock_task), which gives it to
+    the nanosecond but holds interrupts too where the kernel was built to account their time. The
+    finer one is taken as far as the coarser one bears it out.
+    """
+    if not seen:
+        return []
+    ticks = seen[-1][1] - seen[0][1]
+    total_ns = ticks * _NS_PER_TICK
+    if away_ns is None:
+        total_ns = max(ticks - 1, 0) * _NS_PER_TICK
+    elif away_ns <= total_ns + _NS_PER_TICK:
+        total_ns = max(away_ns, 0)
+    admissions = []
+    for rise in _rises(STEAL, [*seen, (seen[-1][0], seen[-1][1] + 1)], _NS_PER_TICK):
+        # The last window is the one since the last rise: a part of a tick that is still to come.
+        ns = min(rise.admitted_ns, total_ns)
+        total_ns -= ns
+        admissions.append(replace(rise, admitted_ns=ns))
+    return [one for one in admissions if one.admitted_ns]
 
 
 def _rises(name: str, seen: Sequence[tuple[int, int]], unit_ns: int) -> list[Admission]:

@@ -34,6 +34,8 @@ class Admission:
     start_ns: int
     end_ns: int
     admitted_ns: int
+    least_ns: int = 1_000
+    """What takes a CPU away takes no less than that; shorter rests are something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,7 @@ def allot(gaps: Gaps, rest: Times, admissions: Sequence[Admission]) -> tuple[Tim
         left_ns = admission.admitted_ns
         for gap in window[np.argsort(-(rest - taken)[window], kind="stable")].tolist():
             ns = min(left_ns, int(rest[gap] - taken[gap]))
-            if ns <= 0:
+            if ns <= 0 or rest[gap] - taken[gap] < admission.least_ns:
                 break
             taken[gap] += ns
             left_ns -= ns

@@ -115,6 +115,8 @@ class CpuSpin:
     buckets: list[Bucket]
     histogram: dict[str, int]
     """Gaps by bucket of noisetop.histogram."""
+    curve: list[list[float]]
+    """Share of the gaps and the length that this share lies at or below, for a chart."""
     longest: list[LongGap]
     regular: Regular | None
     stretches: list[Stretch]
@@ -124,7 +126,8 @@ class CpuSpin:
     voluntary_switches: int
     involuntary_switches: int
     page_faults: int
-    run_delay_ns: int | None
+    run_delay_ns: int
+    """Runnable, but not running, by the scheduler."""
     steal_ns: int
     interrupts: dict[str, int]
     softirqs: dict[str, int]
@@ -182,8 +185,8 @@ class SwitchResult:
     switches: int
     traced_switches: int | None
     """Of those, how many the trace shows as well; None: nothing was traced."""
-    traced_only: int | None
-    """Switches between the processes in the trace that the counters do not show."""
+    contradicted: int | None
+    """Thread events of these processes that lie where the process did not run."""
     timeline: list[list[int]]
     """Process index, beginning and end of the first slices."""
     missing: list[str]

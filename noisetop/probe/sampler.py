@@ -47,6 +47,10 @@ class Usage:
     involuntary_switches: int
     minor_faults: int
     major_faults: int
+    cpu_ns: int
+    """Without steal, where the kernel knows of it."""
+    run_delay_ns: int
+    """Runnable but not running."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,7 @@ def _result(run: _Run, raw: list[RawSpin], counters: Counters) -> SpinResult:
             cpu_offset_ns=max(clock.offset_ns((spin.began, spin.ended)) for spin in raw),
         ),
         smi=counters.smi,
-        missing=list(trace.missing) if trace else [],
+        missing=trace.notes() if trace else [],
         priority=str(settings.priority or ""),
         load=settings.load,
         fenced=settings.fenced,

@@ -36,6 +36,7 @@ from noisetop.probe.traced import Trace
 LONGEST = 10
 ABOVE_NS = 1_000
 _TIMELINE_GAPS = 2_000
+_CURVE_POINTS = 80
 _BLOCKS = 100
 _MIN_BLOCK_NS = 10_000_000
 
@@ -96,6 +97,7 @@ def cpu_spin(seen: Seen, stretch_limit: int) -> CpuSpin:
         max_ns=int(length.max(initial=0)),
         buckets=list(buckets_per_hour(length, gaps.active_ns)),
         histogram=_histogram(length),
+        curve=_curve(length),
         longest=_long_gaps(gaps, length, explanation, sources),
         regular=regular_above(gaps),
         stretches=list(stretches(gaps, first_ns, last_ns, stretch_limit)),
@@ -104,7 +106,7 @@ def cpu_spin(seen: Seen, stretch_limit: int) -> CpuSpin:
         voluntary_switches=spin.usage.voluntary_switches - spin.sleeps,
         involuntary_switches=spin.usage.involuntary_switches,
         page_faults=spin.usage.minor_faults + spin.usage.major_faults,
-        run_delay_ns=seen.watcher.run_delay_ns(spin.tid),
+        run_delay_ns=spin.usage.run_delay_ns,
         steal_ns=seen.watcher.steal_ns(spin.cpu),
         interrupts=seen.counters.interrupts.get(spin.cpu, {}),
         softirqs=seen.counters.softirqs.get(spin.cpu, {}),
@@ -115,7 +117,19 @@ def cpu_spin(seen: Seen, stretch_limit: int) -> CpuSpin:
 def _explain(seen: Seen, gaps: Gaps) -> Explanation:
     assert seen.trace
     events = seen.trace.of_victim(seen.spin.tid)
-    return explain(gaps, events, seen.trace.sources, seen.watcher.admissions(seen.spin.cpu))
+    return explain(
+        gaps, events, seen.trace.sources, seen.watcher.admissions(seen.spin.cpu, away_ns(seen.spin))
+    )
+
+
+def away_ns(spin: RawSpin) -> int | None:
+    """Time in which the thread neither ran nor waited by the scheduler's books: steal, mostly.
+
+    None where it slept of its own will or the kernel does not count waits.
+    """
+    if spin.sleeps or not (spin.usage.run_delay_ns or not spin.usage.involuntary_switches):
+        return None
+    return spin.ended.ns - spin.began.ns - spin.usage.cpu_ns - spin.usage.run_delay_ns
 
 
 def _explained(seen: Seen, explanation: Explanation) -> Explained:
@@ -155,6 +169,16 @@ def _parts(kind: str, parts: Sequence[Part]) -> list[LostPart]:
 def _histogram(length: npt.NDArray[np.int64]) -> dict[str, int]:
     buckets, counts = np.unique(bucket_of(length.astype(np.uint64)), return_counts=True)
     return {str(b): n for b, n in zip(buckets.tolist(), counts.tolist(), strict=True)}
+
+
+def _curve(length: npt.NDArray[np.int64]) -> list[list[float]]:
+    """Points that lie evenly on the axis of rarity, up to the longest gap."""
+    if not len(length):
+        return []
+    rarities = np.logspace(0, np.log10(max(len(length), 2)), _CURVE_POINTS)
+    shares = (1 - 1 / rarities).tolist()
+    points = zip(shares, percentiles_ns(length, shares), strict=True)
+    return [[share, float(ns)] for share, ns in points]
 
 
 def _long_gaps(

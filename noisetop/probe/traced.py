@@ -32,6 +32,12 @@ class Trace:
         """Interruptions of everybody."""
         return np.concatenate([*self.tables, np.empty(0, INTERRUPTION)])
 
+    def notes(self) -> list[str]:
+        """What the trace cannot show on this kernel."""
+        if not self.missing:
+            return []
+        return [f"not traced, this kernel has no {', '.join(self.missing)}"]
+
     def lost_on(self, cpu: int) -> int:
         """Events that the tracer was too slow for, on one CPU and after its ring."""
         counts = self.losses.by_cpu.get(cpu, {})
@@ -54,7 +60,7 @@ class Tracing:
     def open(self, tracer: Tracer) -> None:
         """Opens the books of an entered tracer."""
         self._tracer = tracer
-        tracer.open_books(tracer.next_start_ns())
+        tracer.open_books()
 
     def collect(self) -> None:
         """Takes over what was traced since the last call."""
