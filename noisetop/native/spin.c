@@ -18,6 +18,9 @@
 
 #define NS_PER_S 1000000000ull
 #define WARM_UP_LOOPS 200000
+#define WARM_UP_TICKS 4096 /* longer differences are no loops but gaps */
+#define WARM_UP_TRIES 10
+#define COMMON_SHARE 100 /* what a loop costs is seen in one of so many of them */
 #define CLOCK_TRIES 64
 #define POLL_NS 200000
 
@@ -67,21 +70,25 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* The loop's own cost and the step of the counter, while nothing is recorded yet. */
+/* The loop's own cost and the step of the counter, while nothing is recorded yet; 0 if unclear. */
 static void measure_loop(struct spin_shared *shared, bool fenced)
 {
-	uint64_t smallest = UINT64_MAX, step = 0;
+	uint32_t counts[WARM_UP_TICKS] = {0};
 	uint64_t before = counter_now();
 	for (int i = 0; i < WARM_UP_LOOPS; i++) {
 		uint64_t now = fenced ? counter_now_fenced() : counter_now();
-		uint64_t delta = now - before;
+		if (now - before < WARM_UP_TICKS)
+			counts[now - before]++;
 		before = now;
-		step = greatest_common_divisor(delta, step);
-		if (delta && delta < smallest)
-			smallest = delta;
 	}
-	shared->loop_ticks = smallest;
-	shared->resolution_ticks = step;
+	/* Rare differences are left out: where a hypervisor adjusts the counter, odd ones occur. */
+	for (uint64_t ticks = 1; ticks < WARM_UP_TICKS; ticks++) {
+		if (counts[ticks] < WARM_UP_LOOPS / COMMON_SHARE)
+			continue;
+		if (!shared->loop_ticks)
+			shared->loop_ticks = ticks;
+		shared->resolution_ticks = greatest_common_divisor(ticks, shared->resolution_ticks);
+	}
 }
 
 /* Second figure of schedstat: include/linux/sched.h, sched_info.run_delay. */
@@ -248,7 +255,12 @@ static int prepare(const struct spin_config *config)
 		return fail(shared, "bind");
 	memset(shared->gaps, 0, config->gap_capacity * sizeof(shared->gaps[0]));
 	mlock(shared, bytes); /* not allowed to everybody, and the pages are there already */
-	measure_loop(shared, config->fenced);
+	for (int tries = 0; tries < WARM_UP_TRIES && !shared->loop_ticks; tries++)
+		measure_loop(shared, config->fenced);
+	if (!shared->loop_ticks) {
+		errno = ERANGE;
+		return fail(shared, "counter");
+	}
 	if (config->schedule && set_scheduling(config))
 		return fail(shared, "priority");
 	return 0;

@@ -51,7 +51,7 @@ struct spin_shared {
 	uint32_t tid;
 	uint32_t reserved;
 	char step[24];
-	uint64_t loop_ticks;       /* smallest difference of two readings */
+	uint64_t loop_ticks;       /* smallest common difference of two readings */
 	uint64_t resolution_ticks; /* what every reading is a multiple of */
 	struct clock_pair began;   /* on the spinning CPU, right before and after the loop */
 	struct clock_pair ended;

@@ -61,7 +61,7 @@ class RawSpin:
     tid: int
     threshold_ticks: int
     loop_ticks: int
-    """Smallest distance of two readings."""
+    """Smallest common distance of two readings."""
     resolution_ticks: int
     """What every reading is a multiple of."""
     began: ClockPair
@@ -165,6 +165,8 @@ class SpinProcess:
             )
         if step == "priority" and code == errno.EBUSY:
             return NoisetopError(f"the kernel has no room for priority {self.priority}")
+        if step == "counter":
+            return NoisetopError(f"the counter of CPU {cpu} is too slow to measure with")
         return NoisetopError(f"cannot start spinning ({step}): {os.strerror(code)}")
 
     def _states(self) -> list[dict[str, Any]]:

@@ -93,6 +93,7 @@ def count_traced(
     these lie where the process did not run."""
     is_thread = np.array([source.noise_class == "thread" for source in sources], bool)
     threads = events[is_thread[events["source"]]] if len(sources) else events
+    threads = threads[threads["start_ns"] >= slices.start_ns[0]]  # before, they wait to begin
     start = threads["start_ns"].astype(np.int64)
     end = start + threads["gross_ns"].astype(np.int64)
     moments = np.sort(np.concatenate([start, end]))
