@@ -103,13 +103,15 @@ static PyObject *native_spin_set(PyObject *self, PyObject *args)
 	PyObject *memory;
 	Py_buffer view;
 	size_t capacity;
-	unsigned long long begin, end, threshold, busy, sleep_ns;
-	if (!PyArg_ParseTuple(args, "OKKKKK", &memory, &begin, &end, &threshold, &busy, &sleep_ns))
+	unsigned long long begin, end, threshold, longer, busy, sleep_ns;
+	if (!PyArg_ParseTuple(args, "OKKKKKK", &memory, &begin, &end, &threshold, &longer, &busy,
+			      &sleep_ns))
 		return NULL;
 	struct spin_shared *shared = shared_of(memory, &view, &capacity);
 	if (!shared)
 		return NULL;
 	shared->threshold_ticks = threshold;
+	shared->long_ticks = longer;
 	shared->busy_ticks = busy;
 	shared->sleep_ns = sleep_ns;
 	__atomic_store_n(&shared->end_ticks, end, __ATOMIC_RELEASE);
@@ -266,7 +268,8 @@ static PyMethodDef methods[] = {
 	{"spin_start", native_spin_start, METH_VARARGS,
 	 "spin_start(threads, group) -> int\n\nForks a process of spinning threads."},
 	{"spin_set", native_spin_set, METH_VARARGS,
-	 "spin_set(memory, begin, end, threshold, busy, sleep_ns) -> None\n\nStarts the loop."},
+	 "spin_set(memory, begin, end, threshold, long, busy, sleep_ns) -> None\n\nStarts the "
+	 "loop."},
 	{"spin_stop", native_spin_stop, METH_O, "spin_stop(memory) -> None\n\nEnds the loop."},
 	{"spin_state", native_spin_state, METH_O, "spin_state(memory) -> dict"},
 	{"spin_gaps", native_spin_gaps, METH_O,

@@ -146,6 +146,8 @@ static inline __attribute__((always_inline)) uint64_t spin_until(const struct sp
 {
 	struct spin_shared *shared = config->shared;
 	const uint64_t threshold = shared->threshold_ticks;
+	const uint64_t long_ticks = shared->long_ticks;
+	const size_t room = config->gap_capacity, room_for_all = room - room / 4;
 	struct tally t = *tally;
 	while (now < end && now < READ_SHARED(shared->end_ticks)) {
 		uint64_t before = now;
@@ -153,7 +155,7 @@ static inline __attribute__((always_inline)) uint64_t spin_until(const struct sp
 		t.loops++;
 		if (__builtin_expect(now - before < threshold, 1))
 			continue;
-		if (t.count < config->gap_capacity) {
+		if (t.count < room_for_all || (t.count < room && now - before >= long_ticks)) {
 			shared->gaps[t.count].start_ticks = before;
 			shared->gaps[t.count].end_ticks = now;
 			t.count++;

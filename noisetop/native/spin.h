@@ -43,6 +43,7 @@ struct spin_shared {
 	uint64_t begin_ticks; /* 0: not yet */
 	uint64_t end_ticks;   /* an earlier moment ends the loop at once */
 	uint64_t threshold_ticks;
+	uint64_t long_ticks; /* the last of the room is kept for gaps as long as that */
 	uint64_t busy_ticks; /* spin that long, then sleep_ns; 0: never sleep */
 	uint64_t sleep_ns;
 	/* Written by the spinning thread, on lines of its own. */

@@ -192,12 +192,18 @@ class SpinProcess:
         begin_ticks: int,
         end_ticks: int,
         threshold_ticks: int,
+        long_ticks: int = 0,
         busy_ticks: int = 0,
         sleep_ns: int = 0,
     ) -> None:
-        """Starts all loops at one moment. ``busy_ticks`` 0: they never sleep."""
+        """Starts all loops at one moment.
+
+        Gaps from ``long_ticks`` on find room even after many shorter ones. ``busy_ticks`` 0: the
+        threads never sleep.
+        """
+        timing = (begin_ticks, end_ticks, threshold_ticks, long_ticks, busy_ticks, sleep_ns)
         for memory in self._memories:
-            _native.spin_set(memory, begin_ticks, end_ticks, threshold_ticks, busy_ticks, sleep_ns)
+            _native.spin_set(memory, *timing)
 
     def stop(self) -> None:
         """Ends the loops now."""

@@ -22,11 +22,12 @@ from noisetop.tracer import Target, Tracer
 from noisetop.units import format_ns
 
 DEFAULT_THRESHOLD_LOOPS = 8
+LONG_NS = 1_000
 DUTY_PERIOD_NS = 100_000_000
 _LEAD_NS = 20_000_000
 _POLL_NS = 50_000_000
 _RATE_PROBE_S = 0.02
-_GAPS_PER_S = 20_000
+_GAPS_PER_S = 50_000
 _MIN_CAPACITY = 1 << 16
 _MAX_CAPACITY = 1 << 22
 _COLLECT_POLLS = 10
@@ -100,6 +101,7 @@ class _Run:
             begin,
             begin + round(self.settings.duration_ns * rate),
             self.threshold_ticks(rate),
+            round(LONG_NS * rate),
             round(busy_ns * rate) if busy < 100 else 0,
             DUTY_PERIOD_NS - busy_ns,
         )
