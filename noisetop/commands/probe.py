@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from noisetop import output, system
+from noisetop import system
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.privileges import check_privileges
-from noisetop.probe.charts import chart_of, suffixes_of
+from noisetop.probe.files import as_json, check_result_output, write_result
 from noisetop.probe.machine import check_load, own_cpus, probe_cpus
 from noisetop.probe.numa import default_bytes, run_numa
 from noisetop.probe.priority import parse_priority
@@ -135,28 +134,15 @@ def run(args: argparse.Namespace) -> int:
     if args.workload:
         raise UsageError("probe runs no command: noisetop record -- CMD does")
     for path in args.output:
-        _check_output(path, args.probe, force=args.force)
+        check_result_output(path, args.probe, force=args.force)
     result = _PROBES[args.probe](args)
     for path in args.output:
-        content = (
-            json.dumps(result.to_json()).encode() + b"\n"
-            if path.suffix == ".json"
-            else chart_of(result, path)
-        )
-        with output.output_file(path, force=args.force) as file:
-            file.write(content)
+        write_result(result, path, force=args.force)
     if args.json:
-        print(json.dumps(result.to_json()))
+        print(as_json(result))
     else:
         print("\n".join(report_lines(result)).lstrip("\n"))
     return 0
-
-
-def _check_output(path: Path, probe: str, *, force: bool) -> None:
-    known = [".json", *suffixes_of(probe)]
-    if not any(path.name.lower().endswith(suffix) for suffix in known):
-        raise UsageError(f"what is {path}? end its name in {', '.join(known)}")
-    output.check_output(path, force=force)
 
 
 def _metadata(args: argparse.Namespace) -> dict[str, object]:

@@ -56,8 +56,8 @@ def _ratio(figure: Figure) -> str:
 
 def _verdict(row: Row) -> str:
     if row.changed:
-        figure = row.time if row.time.significant else row.rate
-        return "MORE" if figure.b > figure.a else "LESS"
+        figure, what = (row.time, "time") if row.time.significant else (row.rate, "often")
+        return f"{'MORE' if figure.b > figure.a else 'LESS'} {what}"
     return "" if row.tested else "too rare"
 
 
