@@ -19,7 +19,7 @@ STEAL = "steal"
 STOPPED = "stopped by a signal"
 THROTTLED = "throttled by its cgroup"
 _STEAL_FIELD = 8  # of a cpu line in /proc/stat, proc(5)
-_NS_PER_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+NS_PER_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +73,15 @@ def _has_quota(folder: Path) -> bool:
     return bool(limit) and limit[0] not in ("max", "-1")
 
 
-def throttled_ns(files: Sequence[Path]) -> int:
-    """Time that cgroups kept their tasks from running so far, summed over CPUs."""
-    total = 0
-    for file in files:
-        for line in read_text(file).splitlines():
-            name, _, value = line.partition(" ")
-            if name == "throttled_time":  # cgroup v1, ns
-                total += int(value)
-            elif name == "throttled_usec":  # cgroup v2
-                total += int(value) * 1_000
-    return total
+def throttled_ns(file: Path) -> int:
+    """Time that a cgroup kept its tasks from running so far, summed over CPUs."""
+    for line in read_text(file).splitlines():
+        name, _, value = line.partition(" ")
+        if name == "throttled_time":  # cgroup v1, ns
+            return int(value)
+        if name == "throttled_usec":  # cgroup v2
+            return int(value) * 1_000
+    return 0
 
 
 @dataclass(slots=True)
@@ -99,13 +97,11 @@ class Watcher:
     waiting: dict[int, list[Waiting]] = field(default_factory=dict)
     """Per thread."""
     _steal: list[tuple[int, dict[int, int]]] = field(default_factory=list)
-    _throttled: list[tuple[int, int]] = field(default_factory=list)
-    _files: tuple[Path, ...] = ()
+    _throttled: dict[Path, list[tuple[int, int]]] = field(default_factory=dict)
     _thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begins to note stops; needs the process to be a child of this one."""
-        self._files = throttle_files(self.pid, self.root)
         self._thread = threading.Thread(target=self._note_stops, daemon=True)
         self._thread.start()
 
@@ -137,8 +133,9 @@ class Watcher:
         """Reads all counters once."""
         steal = steal_ticks(self.root)
         self._steal.append((time.monotonic_ns(), steal))
-        if self._files:
-            self._throttled.append((time.monotonic_ns(), throttled_ns(self._files)))
+        for file in throttle_files(self.pid, self.root):
+            seen_ns = throttled_ns(file)
+            self._throttled.setdefault(file, []).append((time.monotonic_ns(), seen_ns))
         for tid in self.tids:
             delay_ns = run_delay_ns(self.pid, tid, self.root)
             if delay_ns is not None:
@@ -163,7 +160,9 @@ class Watcher:
             )
             for start, end in self.stops
         ]
-        throttled = _rises(THROTTLED, self._throttled, 1)
+        throttled = [
+            rise for seen in self._throttled.values() for rise in _rises(THROTTLED, seen, 1)
+        ]
         if cpu < 0:  # not bound: nobody knows whose steal it was
             return [*stops, *throttled]
         if away_ns is not None:
@@ -171,10 +170,14 @@ class Watcher:
         steal = [(ns, ticks.get(cpu, 0)) for ns, ticks in self._steal]
         return [*stops, *throttled, *_steal_admissions(steal, away_ns)]
 
+    def throttled_ns(self) -> int:
+        """How long the cgroups of the process kept their tasks from running meanwhile."""
+        return sum(seen[-1][1] - seen[0][1] for seen in self._throttled.values())
+
     def steal_ns(self, cpu: int) -> int:
         """Steal that the hypervisor admits for a CPU between the first poll and the last."""
         seen = [ticks.get(cpu, 0) for _, ticks in self._steal]
-        return (seen[-1] - seen[0]) * _NS_PER_TICK if seen else 0
+        return (seen[-1] - seen[0]) * NS_PER_TICK if seen else 0
 
 
 def _steal_admissions(seen: Sequence[tuple[int, int]], away_ns: int | None) -> list[Admission]:
@@ -188,13 +191,13 @@ def _steal_admissions(seen: Sequence[tuple[int, int]], away_ns: int | None) -> l
     if not seen:
         return []
     ticks = seen[-1][1] - seen[0][1]
-    total_ns = ticks * _NS_PER_TICK
+    total_ns = ticks * NS_PER_TICK
     if away_ns is None:
-        total_ns = max(ticks - 1, 0) * _NS_PER_TICK
-    elif away_ns <= total_ns + _NS_PER_TICK:
+        total_ns = max(ticks - 1, 0) * NS_PER_TICK
+    elif away_ns <= total_ns + NS_PER_TICK:
         total_ns = max(away_ns, 0)
     admissions = []
-    for rise in _rises(STEAL, [*seen, (seen[-1][0], seen[-1][1] + 1)], _NS_PER_TICK):
+    for rise in _rises(STEAL, [*seen, (seen[-1][0], seen[-1][1] + 1)], NS_PER_TICK):
         # The last window is the one since the last rise: a part of a tick that is still to come.
         ns = min(rise.admitted_ns, total_ns)
         total_ns -= ns

@@ -20,6 +20,9 @@ from noisetop.probe.gaps import Gaps, Times
 MIN_CALIBRATION_GAPS = 5
 """A kind of interrupt that was alone in fewer gaps than that is not calibrated."""
 
+Waits = Sequence[tuple[int, int]]
+"""Moments, and the thread's run_delay up to each of them (/proc/PID/schedstat)."""
+
 _NONE = -1
 _THREAD = "thread"
 _WITH_SOFTIRQ = " + softirq"
@@ -71,18 +74,24 @@ class Explanation:
     entry_costs: tuple[EntryCost, ...]
     event_ns: Times = field(repr=False)
     entry_ns: Times = field(repr=False)
-    admitted_ns: Times = field(repr=False)
+    admitted_by: dict[str, Times] = field(repr=False)
+    """By name."""
     outside_count: int = 0
     """Traced interruptions that lie in no gap, as those shorter than the threshold do."""
     outside_ns: int = 0
     excess_ns: int = 0
     """By how much the events of gaps were longer than these: 0 unless the books are wrong."""
-    wait_ns: Times = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
-    """Gross time of other threads in each gap: the traced part of what schedstat calls waiting."""
+    unreported_ns: Times = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    """Of the unexplained: waiting for the CPU by the scheduler, nobody knows for whom."""
     inside: Interruptions = field(default_factory=lambda: np.empty(0, INTERRUPTION), repr=False)
     """The events that lie in gaps, by their beginning."""
     gap_of: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     """Index of the gap of each of them."""
+
+    @property
+    def admitted_ns(self) -> Times:
+        """What others admit to have taken in each gap."""
+        return sum(self.admitted_by.values(), np.zeros(len(self.event_ns), np.int64))
 
     @property
     def unexplained_ns(self) -> Times:
@@ -212,14 +221,15 @@ def _charge_entries(
     return charged, _largest_first(parts)
 
 
-def allot(gaps: Gaps, rest: Times, admissions: Sequence[Admission]) -> tuple[Times, list[Part]]:
-    """Gives what was admitted to the gaps that end inside its window, largest rest first.
+def allot(gaps: Gaps, rest: Times, admissions: Sequence[Admission]) -> dict[str, Times]:
+    """Gives what was admitted to the gaps that reach into its window, largest rest first.
 
-    Never more than was admitted and never more than is left of a gap.
+    Never more than was admitted and never more than is left of a gap. By name, a time per gap.
     """
     taken = np.zeros(len(rest), np.int64)
-    totals: dict[str, tuple[int, int]] = {}
+    by_name: dict[str, Times] = {}
     for admission in admissions:
+        mine = by_name.setdefault(admission.name, np.zeros(len(rest), np.int64))
         first = int(np.searchsorted(gaps.end_ns, admission.start_ns, "right"))
         last = int(np.searchsorted(gaps.start_ns, admission.end_ns, "left"))
         window = np.arange(first, max(first, last))
@@ -229,10 +239,9 @@ def allot(gaps: Gaps, rest: Times, admissions: Sequence[Admission]) -> tuple[Tim
             if ns <= 0 or rest[gap] - taken[gap] < admission.least_ns:
                 break
             taken[gap] += ns
+            mine[gap] += ns
             left_ns -= ns
-            count, total = totals.get(admission.name, (0, 0))
-            totals[admission.name] = count + 1, total + ns
-    return taken, [Part((name,), count, ns) for name, (count, ns) in totals.items()]
+    return by_name
 
 
 def _largest_first(parts: list[Part]) -> tuple[Part, ...]:
@@ -254,6 +263,7 @@ def _event_parts(
 
 
 def _wait_ns(joined: _Joined, sources: Sequence[Source], size: int) -> Times:
+    """Time of other threads in each gap: the traced part of what the scheduler calls waiting."""
     is_thread = np.array([one.noise_class == _THREAD for one in sources], bool)
     outermost = (joined.outer == np.arange(len(joined.outer))) & (joined.gap != _NONE)
     waits = outermost & is_thread[joined.events["source"]] if len(sources) else outermost
@@ -262,21 +272,22 @@ def _wait_ns(joined: _Joined, sources: Sequence[Source], size: int) -> Times:
     return total
 
 
-def unreported_waits(explanation: Explanation, seen: Sequence[tuple[int, int]]) -> int:
-    """Unexplained time in which the thread waited for the CPU although no sched_switch tells so.
+def _unreported_waits(gaps: Gaps, rest: Times, wait_ns: Times, seen: Waits) -> Times:
+    """Time in which the thread waited for the CPU although no event tells for whom.
 
-    ``seen`` are moments and the run_delay of the thread at each of them. It rises when a wait
-    ends, so a gap belongs to the window that it ends in.
+    run_delay rises when a wait ends, so a gap belongs to the window that it ends in.
     """
-    gaps = explanation.gaps
-    admissions = []
+    total = np.zeros(len(rest), np.int64)
     for (from_ns, before), (to_ns, after) in pairwise(seen):
         first, last = np.searchsorted(gaps.end_ns, [from_ns, to_ns], "right").tolist()
-        hidden = after - before - int(explanation.wait_ns[first:last].sum())
-        if hidden > 0:
-            admissions.append(Admission("wait", from_ns, to_ns, hidden))
-    rest = np.maximum(explanation.unexplained_ns, 0)
-    return int(allot(gaps, rest, admissions)[0].sum())
+        hidden = after - before - int(wait_ns[first:last].sum())
+        for gap in (first + np.argsort(-rest[first:last], kind="stable")).tolist():
+            ns = min(hidden, int(rest[gap]))
+            if ns <= 0:
+                break
+            total[gap] = ns
+            hidden -= ns
+    return total
 
 
 def explain(
@@ -284,6 +295,7 @@ def explain(
     events: Interruptions,
     sources: Sequence[Source],
     admissions: Sequence[Admission] = (),
+    waits: Waits = (),
 ) -> Explanation:
     """Explains the gaps of one thread by the interruptions whose victim it was."""
     joined = _join(gaps, events)
@@ -297,7 +309,16 @@ def explain(
     groups = _groups(joined, sources)
     costs = _calibrate(groups, rest)
     entry_ns, entries = _charge_entries(groups, costs, rest)
-    admitted_ns, admitted = allot(gaps, rest - entry_ns, admissions)
+    wait_ns = _wait_ns(joined, sources, size)
+    rest = np.maximum(rest - entry_ns, 0)
+    # Before the admissions: the scheduler is exact, a stop is noticed late and steal is coarse.
+    unreported_ns = _unreported_waits(gaps, rest, wait_ns, waits)
+    admitted_by = allot(gaps, rest - unreported_ns, admissions)
+    admitted = [
+        Part((name,), int((taken > 0).sum()), int(taken.sum()))
+        for name, taken in admitted_by.items()
+        if taken.any()
+    ]
     outside = ~inside
     return Explanation(
         gaps=gaps,
@@ -307,11 +328,11 @@ def explain(
         entry_costs=tuple(sorted(costs.values(), key=lambda cost: -cost.gaps)),
         event_ns=event_ns,
         entry_ns=entry_ns,
-        admitted_ns=admitted_ns,
+        admitted_by=admitted_by,
         outside_count=int((outside & (joined.outer == np.arange(len(joined.outer)))).sum()),
         outside_ns=int(net[outside].sum()),
         excess_ns=int(excess.sum()),
-        wait_ns=_wait_ns(joined, sources, size),
+        unreported_ns=unreported_ns,
         inside=joined.events[inside],
         gap_of=joined.gap[inside],
     )

@@ -97,6 +97,11 @@ def _figures(run: SpinResult, cpu: CpuSpin) -> Iterator[str]:
         f"{format_ns(cpu.run_delay_ns)}; {cpu.page_faults} page faults; "
         f"steal {format_ns(cpu.steal_ns)}; SMIs {'not counted' if run.smi is None else run.smi}"
     )
+    if cpu.throttled_ns:
+        yield (
+            f"  its cgroup was throttled for {format_ns(cpu.throttled_ns)}: threads that ran "
+            "meanwhile took nothing from it"
+        )
 
 
 def _parts_text(parts: Iterable[LostPart]) -> str:
@@ -138,18 +143,18 @@ def _stretches(cpu: CpuSpin) -> Iterator[str]:
 
 def _explained(cpu: CpuSpin, told: Explained) -> Iterator[str]:
     yield (
-        f"  explained {100 * told.explained_share:.2f} % of the lost time, "
+        f"  explained {100 * (cpu.explained_share or 0):.2f} % of the lost time, "
         f"{100 * told.explained_share_above_1us:.2f} % of that in gaps from 1 µs "
         f"({format_ns(told.lost_above_1us_ns)})"
     )
-    events = [part for part in told.parts if part.kind == "event"]
-    rest = [part for part in told.parts if part.kind != "event"]
+    events = [part for part in cpu.parts if part.kind == "event"]
+    rest = [part for part in cpu.parts if part.kind != "event"]
     yield from _part_lines(events[:_SOURCES], cpu.lost_ns, "")
     if len(events) > _SOURCES:
         left = sum(part.net_ns for part in events[_SOURCES:])
         yield f"    {format_ns(left):>8}  {len(events) - _SOURCES} more sources"
     yield from _part_lines(rest, cpu.lost_ns, "entering and leaving ")
-    left = told.unexplained_ns
+    left = cpu.unexplained_ns or 0
     yield f"    {format_ns(left):>8}  {_share(left, cpu)}  unexplained"
     yield from _unexplained(told)
     yield from _costs(told.entry_costs)
@@ -173,7 +178,7 @@ def _unexplained(told: Explained) -> Iterator[str]:
     if told.unreported_wait_ns:
         yield (
             f"      of it {format_ns(told.unreported_wait_ns)} waiting for the CPU by schedstat, "
-            f"which no sched_switch told of ({told.unreported_switches} switches unreported)"
+            f"which no event tells of ({told.unreported_switches} switches unreported)"
         )
     if told.unexplained_regular:
         one = told.unexplained_regular

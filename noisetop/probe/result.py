@@ -24,7 +24,8 @@ class LostPart:
     """A part of the lost time and what it is."""
 
     kind: str
-    """``event``, ``entry`` (entering and leaving interrupts), or ``admitted`` (by others)."""
+    """``event``, ``entry`` (entering and leaving interrupts), ``admitted`` (by others), or, in a
+    single gap, ``wait``: a part of what is unexplained."""
     path: list[str]
     count: int
     net_ns: int
@@ -56,17 +57,13 @@ class EntryCostResult:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """The explained share of the gaps of one thread."""
+    """Where the explanation of a thread's gaps comes from and how far it reaches."""
 
-    explained_share: float
-    """Of the time in all gaps."""
     explained_share_above_1us: float
     """Of the time in gaps of 1 µs and more."""
     lost_above_1us_ns: int
-    parts: list[LostPart]
-    unexplained_ns: int
-    unreported_wait_ns: int | None
-    """Of the unexplained: waiting for the CPU by schedstat, which no sched_switch told of."""
+    unreported_wait_ns: int
+    """Of the unexplained: waiting for the CPU by schedstat, which no event tells of."""
     excess_ns: int
     outside_count: int
     outside_ns: int
@@ -128,11 +125,17 @@ class CpuSpin:
     page_faults: int
     run_delay_ns: int
     """Runnable, but not running, by the scheduler."""
+    throttled_ns: int
+    """How long its cgroups kept all their tasks from running meanwhile, summed over CPUs."""
     steal_ns: int
     interrupts: dict[str, int]
     softirqs: dict[str, int]
+    explained_share: float | None
+    """Of the time in all gaps; like the rest None when nothing was traced."""
+    parts: list[LostPart]
+    """With ``unexplained_ns`` their sum is ``lost_ns``."""
+    unexplained_ns: int | None
     explained: Explained | None
-    """None: nothing was traced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +229,9 @@ class ProbeResult:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON can hold it."""
-        head = {"format": FORMAT, "version": VERSION}
-        return {**head, **{key: value for key, value in asdict(self).items() if value}}
+        content = asdict(self)
+        kept = {k: v for k, v in content.items() if v or k == "metadata"}
+        return {"format": FORMAT, "version": VERSION, **kept}
 
 
 def looks_like_result(path: Path) -> bool:

@@ -13,7 +13,7 @@ from noisetop.histogram import bucket_of
 from noisetop.probe.admissions import Watcher
 from noisetop.probe.clock import Clock
 from noisetop.probe.counters import Counters
-from noisetop.probe.explain import Explanation, Part, explain, unreported_waits
+from noisetop.probe.explain import Explanation, Part, explain
 from noisetop.probe.gaps import (
     PERCENTILES,
     Gaps,
@@ -107,9 +107,13 @@ def cpu_spin(seen: Seen, stretch_limit: int) -> CpuSpin:
         involuntary_switches=spin.usage.involuntary_switches,
         page_faults=spin.usage.minor_faults + spin.usage.major_faults,
         run_delay_ns=spin.usage.run_delay_ns,
+        throttled_ns=seen.watcher.throttled_ns(),
         steal_ns=seen.watcher.steal_ns(spin.cpu),
         interrupts=seen.counters.interrupts.get(spin.cpu, {}),
         softirqs=seen.counters.softirqs.get(spin.cpu, {}),
+        explained_share=explanation.share() if explanation else None,
+        parts=_all_parts(explanation) if explanation else [],
+        unexplained_ns=explanation.unexplained_total_ns if explanation else None,
         explained=_explained(seen, explanation) if explanation else None,
     )
 
@@ -117,8 +121,13 @@ def cpu_spin(seen: Seen, stretch_limit: int) -> CpuSpin:
 def _explain(seen: Seen, gaps: Gaps) -> Explanation:
     assert seen.trace
     events = seen.trace.of_victim(seen.spin.tid)
+    waits = [(one.ns, one.run_delay_ns) for one in seen.watcher.waiting.get(seen.spin.tid, [])]
     return explain(
-        gaps, events, seen.trace.sources, seen.watcher.admissions(seen.spin.cpu, away_ns(seen.spin))
+        gaps,
+        events,
+        seen.trace.sources,
+        seen.watcher.admissions(seen.spin.cpu, away_ns(seen.spin)),
+        waits,
     )
 
 
@@ -136,19 +145,11 @@ def _explained(seen: Seen, explanation: Explanation) -> Explained:
     assert seen.trace
     gaps = explanation.gaps
     above = gaps.length_ns >= ABOVE_NS
-    waiting = [(one.ns, one.run_delay_ns) for one in seen.watcher.waiting.get(seen.spin.tid, [])]
     untraced = above & (explanation.event_ns == 0) & (explanation.admitted_ns == 0)
     return Explained(
-        explained_share=explanation.share(),
         explained_share_above_1us=explanation.share(ABOVE_NS),
         lost_above_1us_ns=int(gaps.length_ns[above].sum()),
-        parts=[
-            *_parts("event", explanation.events),
-            *_parts("entry", explanation.entries),
-            *_parts("admitted", explanation.admitted),
-        ],
-        unexplained_ns=explanation.unexplained_total_ns,
-        unreported_wait_ns=unreported_waits(explanation, waiting) if waiting else None,
+        unreported_wait_ns=int(explanation.unreported_ns.sum()),
         excess_ns=explanation.excess_ns,
         outside_count=explanation.outside_count,
         outside_ns=explanation.outside_ns,
@@ -160,6 +161,14 @@ def _explained(seen: Seen, explanation: Explanation) -> Explained:
         lost_events=seen.trace.lost_on(seen.spin.cpu),
         unreported_switches=seen.trace.unreported_switches(seen.spin.cpu),
     )
+
+
+def _all_parts(explanation: Explanation) -> list[LostPart]:
+    return [
+        *_parts("event", explanation.events),
+        *_parts("entry", explanation.entries),
+        *_parts("admitted", explanation.admitted),
+    ]
 
 
 def _parts(kind: str, parts: Sequence[Part]) -> list[LostPart]:
@@ -205,11 +214,13 @@ def _gap_parts(explanation: Explanation, gap: int, sources: Sequence[Source]) ->
         net = mine["net_ns"][mine["source"] == source]
         parts.append(LostPart("event", list(sources[source].path), len(net), int(net.sum())))
     parts.sort(key=lambda part: -part.net_ns)
+    if waited := int(explanation.unreported_ns[gap]):
+        parts.append(LostPart("wait", ["waiting, nobody knows for whom"], 1, waited))
     if entry := int(explanation.entry_ns[gap]):
         parts.append(LostPart("entry", ["entry and exit"], 1, entry))
-    if admitted := int(explanation.admitted_ns[gap]):
-        names = [part.path[0] for part in explanation.admitted]
-        parts.append(LostPart("admitted", [" or ".join(names)], 1, admitted))
+    for name, taken in explanation.admitted_by.items():
+        if taken[gap]:
+            parts.append(LostPart("admitted", [name], 1, int(taken[gap])))
     return parts
 
 

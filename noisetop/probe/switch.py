@@ -27,7 +27,8 @@ Times = npt.NDArray[np.int64]
 
 _NAME = "noisetop-switch"
 _THRESHOLD_LOOPS = 8
-_CAPACITY = 1 << 19
+_CAPACITY = 1 << 20
+_LONG_NS = 1_000
 _LEAD_NS = 20_000_000
 _POLL_NS = 50_000_000
 _RATE_PROBE_S = 0.02
@@ -143,7 +144,8 @@ def _compete(
     begin = pairs[1].after_ticks + round(_LEAD_NS * rate)
     for process in group:
         threshold = _THRESHOLD_LOOPS * process.loop_ticks
-        process.begin(begin, begin + round(settings.duration_ns * rate), threshold)
+        end = begin + round(settings.duration_ns * rate)
+        process.begin(begin, end, threshold, round(_LONG_NS * rate))
     while sum(process.done() for process in group) < len(group):
         if stopper.wait_until(time.monotonic_ns() + _POLL_NS):
             for process in group:
@@ -161,6 +163,8 @@ def _result(
     clock: Clock,
     tracing: Tracing,
 ) -> SwitchResult:
+    if any(spin.unstored_count for spin in raw):
+        raise NoisetopError("there were more gaps than could be stored: use a shorter -d")
     slices = slices_of([_active(spin, clock) for spin in raw])
     if len(slices.process) < 2:
         raise NoisetopError("only one of the processes ran: use a longer -d")
