@@ -7,7 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from noisetop.compare.sample import Durations, Sample, Table
-from noisetop.compare.statistics import PERMUTATIONS, bootstrap_change, holm, permutation_p
+from noisetop.compare.statistics import (
+    PERMUTATIONS,
+    beyond_count,
+    bootstrap_change,
+    bootstrap_mean_change,
+    holm,
+    mean_durations,
+    permutation_p,
+)
 
 ALPHA = 0.01
 TOTAL = "total"
@@ -18,7 +26,7 @@ _MIN_BLOCKS_SEEN = 8
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Rate or time of one source in both runs."""
+    """Rate, time or mean length of one source in both runs."""
 
     a: float
     b: float
@@ -51,14 +59,16 @@ class Row:
     label: str
     rate: Figure
     time: Figure
+    length: Figure
+    """Mean of single interruptions, ns."""
     spread: Spread | None
     tested: bool
     """False: too rare to tell."""
 
     @property
     def changed(self) -> bool:
-        """Whether rate or time changed significantly."""
-        return self.rate.significant or self.time.significant
+        """Whether rate, time or length changed significantly."""
+        return self.rate.significant or self.time.significant or self.length.significant
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +99,18 @@ def compare(
     times = _per_second(a, a.total_ns, net_a), _per_second(b, b.total_ns, net_b)
     seen = (rates[0] > 0).sum(axis=0) + (rates[1] > 0).sum(axis=0)
     tested = seen >= _MIN_BLOCKS_SEEN
-    tests = 2 * int(tested.sum())
+    pairs = rates, times, beyond_count((rates[0], times[0]), (rates[1], times[1]))
+    tests = len(pairs) * int(tested.sum())
     count = permutations or max(PERMUTATIONS, round(2 * tests / alpha))
-    p = np.ones((2, len(tested)))
+    p = np.ones((len(pairs), len(tested)))
     if tests:
-        raw = [permutation_p(x[:, tested], y[:, tested], count) for x, y in (rates, times)]
-        p[:, tested] = holm(np.concatenate(raw)).reshape(2, -1)
+        raw = [permutation_p(x[:, tested], y[:, tested], count) for x, y in pairs]
+        p[:, tested] = holm(np.concatenate(raw)).reshape(len(pairs), -1)
     figures = [_figures(*pair, p[i], alpha) for i, pair in enumerate((rates, times))]
+    figures.append(_lengths(rates, times, p[2], alpha))
     rows = [
-        Row(label, rate, time, _spread(a, b, label), bool(was_tested))
-        for label, rate, time, was_tested in zip(
+        Row(label, rate, time, length, _spread(a, b, label), bool(was_tested))
+        for label, rate, time, length, was_tested in zip(
             [TOTAL, *labels], *figures, tested.tolist(), strict=True
         )
     ]
@@ -124,6 +136,27 @@ def _figures(a: Table, b: Table, p: Table, alpha: float) -> list[Figure]:
             significant=bool(p[i] <= alpha),
         )
         for i in range(a.shape[1])
+    ]
+
+
+def _lengths(
+    rates: tuple[Table, Table], times: tuple[Table, Table], p: Table, alpha: float
+) -> list[Figure]:
+    low, high = bootstrap_mean_change((rates[0], times[0]), (rates[1], times[1]))
+    a, b = (
+        mean_durations(rate.sum(axis=0), time.sum(axis=0))
+        for rate, time in zip(rates, times, strict=True)
+    )
+    return [
+        Figure(
+            a=float(a[i]),
+            b=float(b[i]),
+            low=float(low[i]),
+            high=float(high[i]),
+            p=float(p[i]),
+            significant=bool(p[i] <= alpha),
+        )
+        for i in range(len(p))
     ]
 
 

@@ -56,7 +56,8 @@ def _ratio(figure: Figure) -> str:
 
 def _verdict(row: Row) -> str:
     if row.changed:
-        figure, what = (row.time, "time") if row.time.significant else (row.rate, "often")
+        told = ((row.time, "time"), (row.rate, "often"), (row.length, "each"))
+        figure, what = next((figure, what) for figure, what in told if figure.significant)
         return f"{'MORE' if figure.b > figure.a else 'LESS'} {what}"
     return "" if row.tested else "too rare"
 
@@ -87,6 +88,9 @@ def _answer(comparison: Comparison) -> Iterator[str]:
             told.append(f"time p = {row.time.p:.2g}")
         if row.rate.significant:
             told.append(f"rate p = {row.rate.p:.2g}")
+        if row.length.significant:
+            mean = f"{format_ns(row.length.a)} → {format_ns(row.length.b)}"
+            told.append(f"mean length {mean}, p = {row.length.p:.2g}")
         yield printable(f"  {row.label}: {', '.join(told)}")
 
 
@@ -165,5 +169,6 @@ def _row_dict(row: Row) -> dict[str, object]:
         "tested": row.tested,
         "time_ns_per_s": asdict(row.time),
         "rate_per_s": asdict(row.rate),
+        "length_ns": asdict(row.length),
         "single": asdict(row.spread) if row.spread else None,
     }
