@@ -262,6 +262,16 @@ def _event_parts(
     )
 
 
+def _admitted_parts(admitted_by: dict[str, Times]) -> tuple[Part, ...]:
+    return _largest_first(
+        [
+            Part((name,), int((taken > 0).sum()), int(taken.sum()))
+            for name, taken in admitted_by.items()
+            if taken.any()
+        ]
+    )
+
+
 def _wait_ns(joined: _Joined, sources: Sequence[Source], size: int) -> Times:
     """Time of other threads in each gap: the traced part of what the scheduler calls waiting."""
     is_thread = np.array([one.noise_class == _THREAD for one in sources], bool)
@@ -300,38 +310,30 @@ def explain(
     """Explains the gaps of one thread by the interruptions whose victim it was."""
     joined = _join(gaps, events)
     inside = joined.gap != _NONE
-    size = len(gaps.start_ns)
     net = joined.events["net_ns"].astype(np.int64)
-    event_ns = np.zeros(size, np.int64)
+    event_ns = np.zeros(len(gaps.start_ns), np.int64)
     np.add.at(event_ns, joined.gap[inside], net[inside])
-    excess = np.maximum(event_ns - gaps.length_ns, 0)
-    rest = gaps.length_ns - event_ns + excess
+    rest = np.maximum(gaps.length_ns - event_ns, 0)
     groups = _groups(joined, sources)
     costs = _calibrate(groups, rest)
     entry_ns, entries = _charge_entries(groups, costs, rest)
-    wait_ns = _wait_ns(joined, sources, size)
-    rest = np.maximum(rest - entry_ns, 0)
+    rest = rest - entry_ns
     # Before the admissions: the scheduler is exact, a stop is noticed late and steal is coarse.
-    unreported_ns = _unreported_waits(gaps, rest, wait_ns, waits)
+    unreported_ns = _unreported_waits(gaps, rest, _wait_ns(joined, sources, len(rest)), waits)
     admitted_by = allot(gaps, rest - unreported_ns, admissions)
-    admitted = [
-        Part((name,), int((taken > 0).sum()), int(taken.sum()))
-        for name, taken in admitted_by.items()
-        if taken.any()
-    ]
-    outside = ~inside
+    outermost = joined.outer == np.arange(len(joined.outer))
     return Explanation(
         gaps=gaps,
         events=_event_parts(joined.events, inside, sources),
         entries=entries,
-        admitted=_largest_first(admitted),
+        admitted=_admitted_parts(admitted_by),
         entry_costs=tuple(sorted(costs.values(), key=lambda cost: -cost.gaps)),
         event_ns=event_ns,
         entry_ns=entry_ns,
         admitted_by=admitted_by,
-        outside_count=int((outside & (joined.outer == np.arange(len(joined.outer)))).sum()),
-        outside_ns=int(net[outside].sum()),
-        excess_ns=int(excess.sum()),
+        outside_count=int((~inside & outermost).sum()),
+        outside_ns=int(net[~inside].sum()),
+        excess_ns=int(np.maximum(event_ns - gaps.length_ns, 0).sum()),
         unreported_ns=unreported_ns,
         inside=joined.events[inside],
         gap_of=joined.gap[inside],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -73,49 +74,70 @@ def cpu_spin(seen: Seen, stretch_limit: int) -> CpuSpin:
     """All figures of one thread."""
     spin, gaps = seen.spin, seen.gaps()
     first_ns, last_ns = seen.clock.to_ns(np.array([spin.first_ticks, spin.last_ticks])).tolist()
-    length = gaps.length_ns
-    shares = percentiles_ns(length)
-    per_ns = seen.clock.ticks_per_ns
     explanation = _explain(seen, gaps) if seen.trace else None
     sources = seen.trace.sources if seen.trace else []
     return CpuSpin(
         cpu=spin.cpu,
         start_ns=first_ns,
         end_ns=last_ns,
-        active_ns=gaps.active_ns,
-        loops=spin.loops,
-        loop_cost_ns=spin.loop_ticks / per_ns,
-        resolution_ns=spin.resolution_ticks / per_ns,
-        threshold_ns=spin.threshold_ticks / per_ns,
-        gaps=gaps.count,
-        lost_ns=gaps.lost_ns,
-        lost_share=gaps.lost_ns / gaps.active_ns if gaps.active_ns else 0.0,
-        unstored_gaps=gaps.unstored_count,
-        unstored_ns=gaps.unstored_ns,
-        min_ns=int(length.min()) if len(length) else 0,
-        percentiles_ns={f"p{s * 100:g}": ns for s, ns in zip(PERCENTILES, shares, strict=True)},
-        max_ns=int(length.max(initial=0)),
-        buckets=list(buckets_per_hour(length, gaps.active_ns)),
-        histogram=_histogram(length),
-        curve=_curve(length),
-        longest=_long_gaps(gaps, length, explanation, sources),
+        longest=_long_gaps(gaps, gaps.length_ns, explanation, sources),
         regular=regular_above(gaps),
         stretches=list(stretches(gaps, first_ns, last_ns, stretch_limit)),
         timeline=_timeline(gaps),
         blocks=_blocks(gaps, (first_ns, last_ns), explanation, sources),
-        voluntary_switches=spin.usage.voluntary_switches - spin.sleeps,
-        involuntary_switches=spin.usage.involuntary_switches,
-        page_faults=spin.usage.minor_faults + spin.usage.major_faults,
-        run_delay_ns=spin.usage.run_delay_ns,
-        throttled_ns=seen.watcher.throttled_ns(),
-        steal_ns=seen.watcher.steal_ns(spin.cpu),
-        interrupts=seen.counters.interrupts.get(spin.cpu, {}),
-        softirqs=seen.counters.softirqs.get(spin.cpu, {}),
         explained_share=explanation.share() if explanation else None,
         parts=_all_parts(explanation) if explanation else [],
         unexplained_ns=explanation.unexplained_total_ns if explanation else None,
         explained=_explained(seen, explanation) if explanation else None,
+        **_loop_figures(seen),
+        **_gap_figures(gaps),
+        **_kernel_figures(seen),
     )
+
+
+def _loop_figures(seen: Seen) -> dict[str, Any]:
+    spin, per_ns = seen.spin, seen.clock.ticks_per_ns
+    return {
+        "loops": spin.loops,
+        "loop_cost_ns": spin.loop_ticks / per_ns,
+        "resolution_ns": spin.resolution_ticks / per_ns,
+        "threshold_ns": spin.threshold_ticks / per_ns,
+    }
+
+
+def _gap_figures(gaps: Gaps) -> dict[str, Any]:
+    length = gaps.length_ns
+    shares = percentiles_ns(length)
+    return {
+        "active_ns": gaps.active_ns,
+        "gaps": gaps.count,
+        "lost_ns": gaps.lost_ns,
+        "lost_share": gaps.lost_ns / gaps.active_ns if gaps.active_ns else 0.0,
+        "unstored_gaps": gaps.unstored_count,
+        "unstored_ns": gaps.unstored_ns,
+        "min_ns": int(length.min()) if len(length) else 0,
+        "percentiles_ns": {
+            f"p{share * 100:g}": ns for share, ns in zip(PERCENTILES, shares, strict=True)
+        },
+        "max_ns": int(length.max(initial=0)),
+        "buckets": list(buckets_per_hour(length, gaps.active_ns)),
+        "histogram": _histogram(length),
+        "curve": _curve(length),
+    }
+
+
+def _kernel_figures(seen: Seen) -> dict[str, Any]:
+    spin, usage = seen.spin, seen.spin.usage
+    return {
+        "voluntary_switches": usage.voluntary_switches - spin.sleeps,
+        "involuntary_switches": usage.involuntary_switches,
+        "page_faults": usage.minor_faults + usage.major_faults,
+        "run_delay_ns": usage.run_delay_ns,
+        "throttled_ns": seen.watcher.throttled_ns(),
+        "steal_ns": seen.watcher.steal_ns(spin.cpu),
+        "interrupts": seen.counters.interrupts.get(spin.cpu, {}),
+        "softirqs": seen.counters.softirqs.get(spin.cpu, {}),
+    }
 
 
 def _explain(seen: Seen, gaps: Gaps) -> Explanation:

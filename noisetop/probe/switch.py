@@ -175,29 +175,32 @@ def _result(
     length = slices.end_ns - slices.start_ns
     # The first and the last were cut by the run.
     whole = length[1:-1] if len(length) > 2 else length
+    rows = np.stack([slices.process, slices.start_ns, slices.end_ns], axis=1)
     return SwitchResult(
         cpu=settings.cpu,
         duration_ns=int(slices.end_ns[-1] - slices.start_ns[0]),
-        processes=[
-            SwitchProcess(
-                pid=pid,
-                slices=int((slices.process == i).sum()),
-                ran_ns=int(slices.ran_ns[slices.process == i].sum()),
-                traced_slices=traced[1][i] if traced else None,
-            )
-            for i, pid in enumerate(pids)
-        ],
+        processes=_processes(slices, pids, traced[1] if traced else None),
         slice_ns=_figures(whole),
         slice_histogram=_histogram(whole),
         switch_ns=_figures(slices.handover_ns),
         switches=len(slices.process) - 1,
         traced_switches=traced[0] if traced else None,
         contradicted=traced[2] if traced else None,
-        timeline=np.stack([slices.process, slices.start_ns, slices.end_ns], axis=1)[
-            :_TIMELINE
-        ].tolist(),
+        timeline=rows[:_TIMELINE].tolist(),
         missing=tracing.trace.notes(),
     )
+
+
+def _processes(slices: Slices, pids: list[int], traced: list[int] | None) -> list[SwitchProcess]:
+    return [
+        SwitchProcess(
+            pid=pid,
+            slices=int((slices.process == i).sum()),
+            ran_ns=int(slices.ran_ns[slices.process == i].sum()),
+            traced_slices=traced[i] if traced else None,
+        )
+        for i, pid in enumerate(pids)
+    ]
 
 
 def _figures(length: Times) -> dict[str, int]:

@@ -31,6 +31,7 @@ SECOND_NS = 1_000_000_000
 CPU = max(os.sched_getaffinity(0))
 HOUSE = tuple(sorted(os.sched_getaffinity(0) - {CPU}))
 LENGTH_TOLERANCE = 0.02
+ATTEMPTS = 5
 TICK_FUNCTIONS = ("tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler")
 # On a busy machine the others get a hundredth of the CPU, and there is no real-time throttling.
 FAVOURED = parse_priority("o:-20")
@@ -130,6 +131,21 @@ def check_sums(spin: CpuSpin) -> None:
             assert part.net_ns <= part.count * medians[part.label].p50_ns
 
 
+def calm_spin(
+    wanted: SpinSettings, stopper: Stopper, action: Callable[[int], None] | None = None
+) -> CpuSpin:
+    """Spins, with ``action`` beside it, until others leave the CPU alone meanwhile: what they take
+    in the middle of a gap made on purpose is part of it, and rightly so."""
+    for _ in range(ATTEMPTS):
+        with meanwhile(action) if action else contextlib.nullcontext():
+            spin = run_spin(wanted, stopper).cpus[0]
+        threads = [part for part in spin.parts if part.path[0] == "thread"]
+        others_ns = sum(part.net_ns for part in threads if part.path[1] != "intruder")
+        if others_ns < 0.01 * spin.active_ns:
+            return spin
+    pytest.skip(f"CPU {CPU} is busy with other things: {threads[0].path}")
+
+
 def test_a_stopped_process_is_found_and_named(stopper: Stopper) -> None:
     moments: list[int] = []
 
@@ -153,10 +169,9 @@ def test_an_intruder_is_found_with_its_length_and_named(stopper: Stopper) -> Non
     def intrude(_: int) -> None:
         arguments = [sys.executable, "-S", "-c", INTRUDER, str(CPU), "50000000", "4"]
         done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=20)
-        lines.extend(done.stdout.splitlines())
+        lines[:] = done.stdout.splitlines()
 
-    with meanwhile(intrude):
-        spin = run_spin(settings(4, priority=FAVOURED), stopper).cpus[0]
+    spin = calm_spin(settings(4, priority=FAVOURED), stopper, intrude)
     assert len(lines) == 4
     for line in lines:
         start, end = map(int, line.split())
@@ -200,9 +215,15 @@ def throttled_total_ns(folder: Path) -> int:
 
 def test_a_throttled_cgroup_is_found_and_named(stopper: Stopper) -> None:
     with limited_cgroup(20_000, 100_000) as folder:
-        with meanwhile(lambda pid: void((folder / "cgroup.procs").write_text(str(pid)))):
-            spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
-        throttled_ns = throttled_total_ns(folder)
+        before_ns = 0
+
+        def limit(pid: int) -> None:
+            nonlocal before_ns
+            before_ns = throttled_total_ns(folder)
+            (folder / "cgroup.procs").write_text(str(pid))
+
+        spin = calm_spin(settings(3, priority=FAVOURED), stopper, limit)
+        throttled_ns = throttled_total_ns(folder) - before_ns
     assert throttled_ns > SECOND_NS // 2
     # The period in which it came into the cgroup may be missing.
     assert throttled_ns - 100_000_000 <= spin.throttled_ns <= throttled_ns
@@ -213,10 +234,6 @@ def test_a_throttled_cgroup_is_found_and_named(stopper: Stopper) -> None:
         events = sum(part.net_ns for part in gap.parts if part.kind == "event")
         assert part_ns(gap, THROTTLED) + events >= (1 - LENGTH_TOLERANCE) * gap.length_ns
     check_sums(spin)
-
-
-def void(_: object) -> None:
-    """What a lambda for its effect returns."""
 
 
 def test_a_burst_of_interrupts_is_found_and_named(stopper: Stopper) -> None:
@@ -232,8 +249,7 @@ def test_a_burst_of_interrupts_is_found_and_named(stopper: Stopper) -> None:
             assert membarrier(number, send, 0) == 0
 
     # It must run all the time: a membarrier reaches only CPUs on which its process runs.
-    with meanwhile(burst):
-        spin = run_spin(settings(2, priority=FAVOURED), stopper).cpus[0]
+    spin = calm_spin(settings(2, priority=FAVOURED), stopper, burst)
     assert spin.explained
     reached = sum(p.count for p in spin.parts if p.path[-1] == "ipi_mb")
     assert reached >= 0.95 * bursts
