@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 from noisetop.probe.explain import Admission
@@ -161,7 +162,9 @@ class Watcher:
             for start, end in self.stops
         ]
         throttled = [
-            rise for seen in self._throttled.values() for rise in _rises(THROTTLED, seen, 1)
+            Admission(THROTTLED, since_ns, ns, after - before, is_wait=True)
+            for seen in self._throttled.values()
+            for (since_ns, before), (ns, after) in pairwise(seen)
         ]
         if cpu < 0:  # not bound: nobody knows whose steal it was
             return [*stops, *throttled]

@@ -39,6 +39,9 @@ class Admission:
     admitted_ns: int
     least_ns: int = 1_000
     """What takes a CPU away takes no less than that; shorter rests are something else."""
+    is_wait: bool = False
+    """A wait that the kernel counted when it ended, and the scheduler as waiting, too: it belongs
+    to a gap that ends in the window, or, where others ran before the thread, in a later one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,12 +231,11 @@ def allot(gaps: Gaps, rest: Times, admissions: Sequence[Admission]) -> dict[str,
     """
     taken = np.zeros(len(rest), np.int64)
     by_name: dict[str, Times] = {}
+    left_ns = 0
     for admission in admissions:
         mine = by_name.setdefault(admission.name, np.zeros(len(rest), np.int64))
-        first = int(np.searchsorted(gaps.end_ns, admission.start_ns, "right"))
-        last = int(np.searchsorted(gaps.start_ns, admission.end_ns, "left"))
-        window = np.arange(first, max(first, last))
-        left_ns = admission.admitted_ns
+        window = _window(gaps, admission)
+        left_ns = admission.admitted_ns + (left_ns if admission.is_wait else 0)
         for gap in window[np.argsort(-(rest - taken)[window], kind="stable")].tolist():
             ns = min(left_ns, int(rest[gap] - taken[gap]))
             if ns <= 0 or rest[gap] - taken[gap] < admission.least_ns:
@@ -242,6 +244,16 @@ def allot(gaps: Gaps, rest: Times, admissions: Sequence[Admission]) -> dict[str,
             mine[gap] += ns
             left_ns -= ns
     return by_name
+
+
+def _window(gaps: Gaps, admission: Admission) -> npt.NDArray[np.int64]:
+    """The gaps that may have what was admitted."""
+    first = int(np.searchsorted(gaps.end_ns, admission.start_ns, "right"))
+    if admission.is_wait:
+        last = int(np.searchsorted(gaps.end_ns, admission.end_ns, "right"))
+    else:
+        last = int(np.searchsorted(gaps.start_ns, admission.end_ns, "left"))
+    return np.arange(first, max(first, last))
 
 
 def _largest_first(parts: list[Part]) -> tuple[Part, ...]:
@@ -318,9 +330,14 @@ def explain(
     costs = _calibrate(groups, rest)
     entry_ns, entries = _charge_entries(groups, costs, rest)
     rest = rest - entry_ns
-    # Before the admissions: the scheduler is exact, a stop is noticed late and steal is coarse.
-    unreported_ns = _unreported_waits(gaps, rest, _wait_ns(joined, sources, len(rest)), waits)
-    admitted_by = allot(gaps, rest - unreported_ns, admissions)
+    wait_ns = _wait_ns(joined, sources, len(rest))
+    admitted_by = allot(gaps, rest, [one for one in admissions if one.is_wait])
+    for taken in admitted_by.values():
+        wait_ns, rest = wait_ns + taken, rest - taken
+    # Before the others: the scheduler is exact, a stop is noticed late and steal is coarse.
+    unreported_ns = _unreported_waits(gaps, rest, wait_ns, waits)
+    others = [one for one in admissions if not one.is_wait]
+    admitted_by |= allot(gaps, rest - unreported_ns, others)
     outermost = joined.outer == np.arange(len(joined.outer))
     return Explanation(
         gaps=gaps,

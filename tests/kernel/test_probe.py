@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from noisetop.probe.sampler import NAME
 from noisetop.probe.spin import SpinSettings, run_spin
 from noisetop.probe.switch import SwitchSettings, run_switch
 from noisetop.stopper import Stopper
+from noisetop.system import read_text
 from tests.kernel.program import PATIENCE_S, run
 
 pytestmark = pytest.mark.kernel
@@ -77,7 +79,7 @@ def spinning_pid(name: str = NAME) -> int:
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         for task in Path("/proc/self/task").iterdir():
-            for child in (task / "children").read_text().split():
+            for child in read_text(task / "children").split():
                 with contextlib.suppress(OSError):
                     comm = Path(f"/proc/{child}/comm").read_text().strip()
                     ran_ns = int(Path(f"/proc/{child}/schedstat").read_text().split()[0])
@@ -108,11 +110,16 @@ def meanwhile(action: Callable[[int], None]) -> Iterator[None]:
         raise failures[0]
 
 
-def gap_around(spin: CpuSpin, moment_ns: int) -> LongGap:
-    """The gap of that moment among the longest."""
+def gap_around(spin: CpuSpin, moment_ns: int) -> LongGap | None:
+    """The gap of that moment, if it is one of the longest."""
     around = [g for g in spin.longest if g.start_ns <= moment_ns <= g.start_ns + g.length_ns]
-    assert around, f"no long gap at {moment_ns}: {spin.longest}"
-    return around[0]
+    return around[0] if around else None
+
+
+def is_clean(gap: LongGap) -> bool:
+    """Whether nobody else ran in it: on a busy machine that is part of the gap, and rightly so."""
+    others = [p for p in gap.parts if p.path[0] == "thread" and p.path[1] != "intruder"]
+    return sum(part.net_ns for part in others) < 0.002 * gap.length_ns
 
 
 def part_ns(gap: LongGap, name: str) -> int:
@@ -131,19 +138,9 @@ def check_sums(spin: CpuSpin) -> None:
             assert part.net_ns <= part.count * medians[part.label].p50_ns
 
 
-def calm_spin(
-    wanted: SpinSettings, stopper: Stopper, action: Callable[[int], None] | None = None
-) -> CpuSpin:
-    """Spins, with ``action`` beside it, until others leave the CPU alone meanwhile: what they take
-    in the middle of a gap made on purpose is part of it, and rightly so."""
-    for _ in range(ATTEMPTS):
-        with meanwhile(action) if action else contextlib.nullcontext():
-            spin = run_spin(wanted, stopper).cpus[0]
-        threads = [part for part in spin.parts if part.path[0] == "thread"]
-        others_ns = sum(part.net_ns for part in threads if part.path[1] != "intruder")
-        if others_ns < 0.01 * spin.active_ns:
-            return spin
-    pytest.skip(f"CPU {CPU} is busy with other things: {threads[0].path}")
+def busy(what: str) -> None:
+    """Ends a test that found no moment at which it could measure."""
+    pytest.skip(f"others kept CPU {CPU} busy: {what}")
 
 
 def test_a_stopped_process_is_found_and_named(stopper: Stopper) -> None:
@@ -159,6 +156,7 @@ def test_a_stopped_process_is_found_and_named(stopper: Stopper) -> None:
     with meanwhile(stop):
         spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
     gap = gap_around(spin, sum(moments) // 2)
+    assert gap
     assert part_ns(gap, STOPPED) == pytest.approx(moments[1] - moments[0], rel=LENGTH_TOLERANCE)
     check_sums(spin)
 
@@ -167,21 +165,24 @@ def test_an_intruder_is_found_with_its_length_and_named(stopper: Stopper) -> Non
     lines: list[str] = []
 
     def intrude(_: int) -> None:
-        arguments = [sys.executable, "-S", "-c", INTRUDER, str(CPU), "50000000", "4"]
+        arguments = [sys.executable, "-S", "-c", INTRUDER, str(CPU), "50000000", "6"]
         done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=20)
         lines[:] = done.stdout.splitlines()
 
-    spin = calm_spin(settings(4, priority=FAVOURED), stopper, intrude)
-    assert len(lines) == 4
-    for line in lines:
-        start, end = map(int, line.split())
-        gap = gap_around(spin, (start + end) // 2)
-        others = sum(part.net_ns for part in gap.parts if part.path != ["thread", "intruder"])
-        assert gap.start_ns <= start
-        assert gap.start_ns + gap.length_ns >= end
-        assert part_ns(gap, "intruder") + others >= (1 - LENGTH_TOLERANCE) * gap.length_ns
-        assert part_ns(gap, "intruder") == pytest.approx(end - start, rel=LENGTH_TOLERANCE)
-    check_sums(spin)
+    measured = 0
+    for _ in range(ATTEMPTS):
+        with meanwhile(intrude):
+            spin = run_spin(settings(4, priority=FAVOURED), stopper).cpus[0]
+        check_sums(spin)
+        for start, end in (map(int, line.split()) for line in lines):
+            gap = gap_around(spin, (start + end) // 2)
+            if gap and is_clean(gap):
+                assert gap.length_ns == pytest.approx(end - start, rel=LENGTH_TOLERANCE)
+                assert part_ns(gap, "intruder") == pytest.approx(end - start, rel=LENGTH_TOLERANCE)
+                measured += 1
+        if measured >= 3:
+            return
+    busy(f"{measured} intrusions were alone in their gap")
 
 
 @contextlib.contextmanager
@@ -214,26 +215,39 @@ def throttled_total_ns(folder: Path) -> int:
 
 
 def test_a_throttled_cgroup_is_found_and_named(stopper: Stopper) -> None:
+    """The kernel adds to its count when a throttling ends: that gives the length of each."""
+    seen: list[tuple[int, int]] = []
+
     with limited_cgroup(20_000, 100_000) as folder:
-        before_ns = 0
 
         def limit(pid: int) -> None:
-            nonlocal before_ns
-            before_ns = throttled_total_ns(folder)
+            seen[:] = [(time.monotonic_ns(), throttled_total_ns(folder))]
             (folder / "cgroup.procs").write_text(str(pid))
+            while Path(f"/proc/{pid}/cgroup").exists() and folder.name in read_text(
+                Path(f"/proc/{pid}/cgroup")
+            ):
+                time.sleep(0.005)
+                now = throttled_total_ns(folder)
+                if now != seen[-1][1]:
+                    seen.append((time.monotonic_ns(), now))
 
-        spin = calm_spin(settings(3, priority=FAVOURED), stopper, limit)
-        throttled_ns = throttled_total_ns(folder) - before_ns
-    assert throttled_ns > SECOND_NS // 2
-    # The period in which it came into the cgroup may be missing.
-    assert throttled_ns - 100_000_000 <= spin.throttled_ns <= throttled_ns
-    long = [end - start for start, end in spin.timeline if end - start > 40_000_000]
-    assert sum(long) == pytest.approx(throttled_ns, rel=LENGTH_TOLERANCE)
-    # What others ran meanwhile is theirs in the trace; when nobody did, it is the cgroup's.
-    for gap in spin.longest[:5]:
-        events = sum(part.net_ns for part in gap.parts if part.kind == "event")
-        assert part_ns(gap, THROTTLED) + events >= (1 - LENGTH_TOLERANCE) * gap.length_ns
-    check_sums(spin)
+        measured = 0
+        for _ in range(ATTEMPTS):
+            with meanwhile(limit):
+                spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
+            check_sums(spin)
+            for (_, before), (end, after) in pairwise(seen):
+                gap = gap_around(spin, end - 30_000_000)
+                if gap and is_clean(gap) and after - before > 40_000_000:
+                    assert part_ns(gap, THROTTLED) >= (1 - LENGTH_TOLERANCE) * gap.length_ns
+                    assert gap.length_ns == pytest.approx(after - before, rel=LENGTH_TOLERANCE)
+                    measured += 1
+            # The period in which it came into the cgroup may be missing.
+            total_ns = seen[-1][1] - seen[0][1]
+            assert total_ns - 100_000_000 <= spin.throttled_ns <= total_ns
+            if measured >= 3:
+                return
+    busy(f"{measured} throttlings left the CPU idle")
 
 
 def test_a_burst_of_interrupts_is_found_and_named(stopper: Stopper) -> None:
@@ -249,12 +263,16 @@ def test_a_burst_of_interrupts_is_found_and_named(stopper: Stopper) -> None:
             assert membarrier(number, send, 0) == 0
 
     # It must run all the time: a membarrier reaches only CPUs on which its process runs.
-    spin = calm_spin(settings(2, priority=FAVOURED), stopper, burst)
-    assert spin.explained
-    reached = sum(p.count for p in spin.parts if p.path[-1] == "ipi_mb")
-    assert reached >= 0.95 * bursts
-    assert spin.interrupts["CAL Function call interrupts"] >= reached
-    check_sums(spin)
+    for _ in range(ATTEMPTS):
+        with meanwhile(burst):
+            spin = run_spin(settings(2, priority=FAVOURED), stopper).cpus[0]
+        check_sums(spin)
+        reached = sum(p.count for p in spin.parts if p.path[-1] == "ipi_mb")
+        assert spin.interrupts["CAL Function call interrupts"] >= reached
+        if reached >= 0.95 * bursts:
+            return
+        assert spin.lost_share > 0.05, "the CPU was free and yet interrupts are missing"
+    busy(f"{reached} of {bursts} interrupts found the thread running")
 
 
 def test_the_tick_is_found_from_the_gaps_alone(stopper: Stopper) -> None:

@@ -74,8 +74,9 @@ def test_throttling_is_read_from_every_cgroup_with_a_limit(tmp_path: Path) -> No
     for throttled in (1_000, 1_000, 81_000):
         cgroup(tmp_path, throttled)
         one.poll()
-    [admission] = [one for one in one.admissions(1, None) if one.name == THROTTLED]
-    assert admission.admitted_ns == 80_000_000
+    found = [one for one in one.admissions(1, None) if one.name == THROTTLED]
+    assert [admission.admitted_ns for admission in found] == [0, 80_000_000]
+    assert all(admission.is_wait for admission in found)
     assert one.throttled_ns() == 80_000_000
 
 

@@ -170,6 +170,26 @@ def test_a_stop_does_not_take_what_the_scheduler_calls_waiting() -> None:
     assert told.admitted_ns.tolist() == [500_000]
 
 
+def test_a_throttling_is_a_wait_that_is_told() -> None:
+    gaps = gaps_of((0, 80_000), (100_000, 120_000))
+    throttled = Admission("throttled", START_NS, START_NS + 90_000, 79_000, is_wait=True)
+    waits = [(START_NS - 1, 0), (START_NS + 200_000, 94_000)]
+    told = explain(gaps, events_of(), SOURCES, [throttled], waits)
+    assert told.admitted_ns.tolist() == [79_000, 0]
+    assert told.unreported_ns.sum() == 15_000
+
+
+def test_a_throttling_belongs_to_the_gap_that_ends_with_it_or_later() -> None:
+    gaps = gaps_of((0, 80_000), (100_000, 181_000), (200_000, 300_000))
+    windows = [(0, 50_000, 0), (50_000, 110_000, 80_000), (110_000, 170_000, 80_000)]
+    windows += [(170_000, 190_000, 0)]
+    throttled = [
+        Admission("throttled", START_NS + a, START_NS + b, ns, is_wait=True) for a, b, ns in windows
+    ]
+    taken = allot(gaps, gaps.length_ns, throttled)["throttled"]
+    assert taken.tolist() == [80_000, 80_000, 0]
+
+
 @dataclass(frozen=True)
 class Stream:
     gaps: Gaps
@@ -203,7 +223,14 @@ def streams(draw: st.DrawFn) -> Stream:
     moments = sorted(draw(st.lists(st.integers(0, at + 1), min_size=2, max_size=8)))
     delays = sorted(draw(st.lists(st.integers(0, 20_000), min_size=8, max_size=8)))
     admissions = [
-        Admission("steal", START_NS + a, START_NS + b, draw(st.integers(0, 30_000)), least_ns=1)
+        Admission(
+            name := draw(st.sampled_from(["steal", "throttled"])),
+            START_NS + a,
+            START_NS + b,
+            draw(st.integers(0, 30_000)),
+            least_ns=1,
+            is_wait=name == "throttled",
+        )
         for a, b in pairwise(moments)
     ]
     waits = [(START_NS + m, d) for m, d in zip(moments, delays, strict=False)]
