@@ -75,6 +75,6 @@ class Tracing:
             return
         self._tracer.close_books()
         self.collect()
-        self.trace.sources = self._tracer.namer.sources
+        self.trace.sources = self._tracer.reader.namer.sources
         self.trace.losses = self._tracer.losses()
         self.trace.missing = self._tracer.missing()
