@@ -23,10 +23,17 @@ class Trace:
     missing: tuple[str, ...] = ()
 
     def of_victim(self, tid: int) -> Interruptions:
-        """Interruptions of one thread, in the order in which they ended."""
+        """Interruptions of one thread, in the order in which they ended.
+
+        The idle task takes a CPU from nobody: it runs beside a thread that could run only while a
+        quota keeps that one away, and the quota's own count tells so.
+        """
         if not self.tables:
             return np.empty(0, INTERRUPTION)
-        return np.concatenate([table[table["victim_tid"] == tid] for table in self.tables])
+        is_thread = np.array([source.noise_class == "thread" for source in self.sources], bool)
+        mine = np.concatenate([table[table["victim_tid"] == tid] for table in self.tables])
+        taken: Interruptions = mine[~(is_thread[mine["source"]] & (mine["tid"] == 0))]
+        return taken
 
     def all(self) -> Interruptions:
         """Interruptions of everybody."""
