@@ -194,7 +194,8 @@ def _unexplained(told: Explained) -> Iterator[str]:
     if told.outside_count:
         yield (
             f"      {told.outside_count} interruptions of {format_ns(told.outside_ns)} lie in no "
-            "gap: cut by the edges of the run or under the threshold"
+            "gap: cut by an edge of the run, under the threshold, or prolonged by a switch that "
+            "was not reported"
         )
 
 
