@@ -155,10 +155,9 @@ class Watcher:
         ``away_ns``: by how much the thread's CPU time and its waits fall short of the wall clock,
         None if that cannot be told.
         """
+        now_ns = time.monotonic_ns()
         stops = [
-            Admission(
-                STOPPED, start, end or time.monotonic_ns(), (end or time.monotonic_ns()) - start
-            )
+            Admission(STOPPED, start, end or now_ns, (end or now_ns) - start, is_stop=True)
             for start, end in self.stops
         ]
         throttled = [

@@ -39,6 +39,8 @@ class Admission:
     admitted_ns: int
     least_ns: int = 1_000
     """What takes a CPU away takes no less than that; shorter rests are something else."""
+    is_stop: bool = False
+    """The thread was away from the beginning of the gap on: ``start_ns`` is when it was noticed."""
     is_wait: bool = False
     """A wait that the kernel counted when it ended, and the scheduler as waiting, too: it belongs
     to a gap that ends in the window, or, where others ran before the thread, in a later one."""
@@ -237,6 +239,8 @@ def allot(gaps: Gaps, rest: Times, admissions: Sequence[Admission]) -> dict[str,
         window = _window(gaps, admission)
         left_ns = admission.admitted_ns + (left_ns if admission.is_wait else 0)
         for gap in window[np.argsort(-(rest - taken)[window], kind="stable")].tolist():
+            if admission.is_stop:
+                left_ns = admission.end_ns - int(gaps.start_ns[gap])
             ns = min(left_ns, int(rest[gap] - taken[gap]))
             if ns <= 0 or rest[gap] - taken[gap] < admission.least_ns:
                 break
@@ -248,6 +252,10 @@ def allot(gaps: Gaps, rest: Times, admissions: Sequence[Admission]) -> dict[str,
 
 def _window(gaps: Gaps, admission: Admission) -> npt.NDArray[np.int64]:
     """The gaps that may have what was admitted."""
+    if admission.is_stop:
+        place = int(np.searchsorted(gaps.start_ns, admission.start_ns, "right")) - 1
+        around = place >= 0 and gaps.end_ns[place] > admission.start_ns
+        return np.arange(place, place + 1) if around else np.zeros(0, np.int64)
     first = int(np.searchsorted(gaps.end_ns, admission.start_ns, "right"))
     if admission.is_wait:
         last = int(np.searchsorted(gaps.end_ns, admission.end_ns, "right"))

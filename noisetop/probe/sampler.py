@@ -145,13 +145,14 @@ class SpinProcess:
     def _await_ready(self) -> None:
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while time.monotonic() < deadline:
+            ended = self.ended()  # before the states: a thread that fails says why, then ends
             states = self._states()
             for state, cpu in zip(states, self.cpus, strict=True):
                 if state["state"] == "failed":
                     raise self._explain(str(state["step"]), int(state["error"]), cpu)
             if all(state["state"] == "ready" for state in states):
                 return
-            if self.ended():
+            if ended:
                 break
             time.sleep(_POLL_S)
         raise NoisetopError("the spinning process did not get ready: is its CPU taken entirely?")

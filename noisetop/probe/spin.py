@@ -113,7 +113,6 @@ class _Run:
         while not self.process.done():
             if stopper.wait_until(time.monotonic_ns() + _POLL_NS):
                 self.process.stop()
-                stopper.stopped = False
                 self._await_end()
             self.pairs.append(clock_pair())
             self.watcher.poll()

@@ -164,10 +164,19 @@ def test_waits_that_no_event_tells_of_stay_unexplained_but_are_told() -> None:
 
 def test_a_stop_does_not_take_what_the_scheduler_calls_waiting() -> None:
     gaps = gaps_of((0, 600_000))
-    stop = Admission("stopped", START_NS + 1_000, START_NS + 590_000, 589_000)
+    stop = Admission("stopped", START_NS + 1_000, START_NS + 590_000, 589_000, is_stop=True)
     waits = [(START_NS - 1, 0), (START_NS + 700_000, 100_000)]
     told = explain(gaps, events_of(), SOURCES, [stop], waits)
     assert told.admitted_ns.tolist() == [500_000]
+
+
+def test_a_stop_that_is_noticed_late_begins_with_its_gap() -> None:
+    gaps = gaps_of((0, 600_000), (700_000, 900_000))
+    late = Admission("stopped", START_NS + 90_000, START_NS + 590_000, 500_000, is_stop=True)
+    told = explain(gaps, events_of(), SOURCES, [late])
+    assert told.admitted_ns.tolist() == [590_000, 0]
+    beside = Admission("stopped", START_NS + 650_000, START_NS + 690_000, 40_000, is_stop=True)
+    assert explain(gaps, events_of(), SOURCES, [beside]).admitted_ns.sum() == 0
 
 
 def test_a_throttling_is_a_wait_that_is_told() -> None:
