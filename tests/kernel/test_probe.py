@@ -281,10 +281,10 @@ def test_the_tick_is_found_from_the_gaps_alone(stopper: Stopper) -> None:
         assert spin.explained
         ticks = sum(p.count for p in spin.parts if p.path[-1] in TICK_FUNCTIONS)
         assert ticks, "no tick was traced"
-        if spin.interrupts["LOC Local timer interrupts"] < 1.3 * ticks:
+        if spin.interrupts["LOC Local timer interrupts"] < 1.3 * ticks and spin.lost_share < 0.2:
             break
     else:
-        pytest.skip("somebody's timer fires on this CPU more often than the tick")
+        busy("somebody's timer fires more often than the tick, or the thread hardly ran")
     assert spin.regular
     traced_hz = ticks * SECOND_NS / spin.active_ns
     [hertz] = [hz for hz in (100, 250, 300, 1000) if 0.9 * hz < traced_hz < 1.1 * hz]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from noisetop.probe.sampler import (
     clock_pair,
     measure_memory,
 )
+from noisetop.system import read_text
 
 CPU = max(os.sched_getaffinity(0))
 PATIENCE_S = 30
@@ -114,6 +117,23 @@ def test_nothing_is_left_behind() -> None:
         pid = process.pid
         process.begin(1, NEVER, NEVER)
     assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_killed_starter_leaves_no_spinning_process() -> None:
+    script = (
+        "import sys, time; from noisetop.probe.sampler import SpinProcess\n"
+        f"with SpinProcess(({CPU},)) as p:\n"
+        " p.begin(1, 1 << 62, 1 << 62); print(p.pid, flush=True); time.sleep(60)\n"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    with starter:
+        assert starter.stdout
+        pid = int(starter.stdout.readline())
+        starter.kill()
+    end = time.monotonic() + PATIENCE_S
+    while read_text(Path(f"/proc/{pid}/comm")) == NAME:
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_a_cpu_that_is_not_there_is_one_line() -> None:
