@@ -8,6 +8,8 @@ from pathlib import Path
 
 from noisetop.exporters import check_suffix, exporters_by_suffix, write_recording
 from noisetop.open_recording import open_recording
+from noisetop.probe.files import write_result
+from noisetop.probe.result import looks_like_result, read_result
 from noisetop.units import format_ns
 
 NAME = "export"
@@ -30,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the file."""
+    if looks_like_result(args.file):
+        write_result(read_result(args.file), args.output, force=args.force)
+        return 0
     check_suffix(args.output)
     recording = open_recording(args.file)
     if recording.damage:

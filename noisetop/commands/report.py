@@ -11,6 +11,9 @@ from pathlib import Path
 
 from noisetop.errors import UsageError
 from noisetop.open_recording import open_recording
+from noisetop.probe.files import as_json
+from noisetop.probe.report import report_lines as probe_lines
+from noisetop.probe.result import ProbeResult, looks_like_result, read_result
 from noisetop.report import Report, report_lines
 from noisetop.report_json import summary_as_dict
 from noisetop.worst import WorstInterruption, summarize_with_worst
@@ -43,6 +46,8 @@ def run(args: argparse.Namespace) -> int:
     """Prints the report."""
     if args.top < 1:
         raise UsageError("--top takes a number above 0")
+    if looks_like_result(args.file):
+        return _print_result(read_result(args.file), as_text=not args.json)
     recording = open_recording(args.file)
     summary, worst = summarize_with_worst(recording, _WORST)
     report = Report(recording, summary, worst)
@@ -54,6 +59,11 @@ def run(args: argparse.Namespace) -> int:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ANY_WIDTH
     for line in report_lines(report, width=width, top=args.top, histogram_of=args.histogram):
         print(line)
+    return 0
+
+
+def _print_result(result: ProbeResult, *, as_text: bool) -> int:
+    print("\n".join(probe_lines(result)).lstrip("\n") if as_text else as_json(result))
     return 0
 
 

@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include "module.h"
+#include "probe.h"
 #include "tracer.h"
 
 static PyMethodDef methods[] = {
@@ -14,7 +15,7 @@ static PyMethodDef methods[] = {
 static int execute(PyObject *module)
 {
 	libbpf_log__capture();
-	return session__add_to(module);
+	return session__add_to(module) || probe__add_to(module) ? -1 : 0;
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -1,0 +1,1 @@
+"""Active measurements: what a thread on a CPU really sees, checked against the trace."""

@@ -1,0 +1,365 @@
+"""Which part of the gaps events account for, and what the rest is.
+
+Every traced interruption is assigned to the one gap that it lies in. What a gap holds beyond its
+events is, in this order: the calibrated cost of entering and leaving interrupts, what others admit
+to have taken (see Admission), and unexplained. The parts of a gap sum up to its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from noisetop.event import INTERRUPTION, Interruptions, Source
+from noisetop.probe.gaps import Gaps, Times
+
+MIN_CALIBRATION_GAPS = 5
+"""A kind of interrupt that was alone in fewer gaps than that is not calibrated."""
+
+Waits = Sequence[tuple[int, int]]
+"""Moments, and the thread's run_delay up to each of them (/proc/PID/schedstat)."""
+
+_NONE = -1
+_THREAD = "thread"
+_WITH_SOFTIRQ = " + softirq"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Time between two moments that somebody admits to have taken from the thread."""
+
+    name: str
+    """What is said about it: ``steal``, ``stopped by SIGSTOP``."""
+    start_ns: int
+    end_ns: int
+    admitted_ns: int
+    least_ns: int = 1_000
+    """What takes a CPU away takes no less than that; shorter rests are something else."""
+    is_stop: bool = False
+    """The thread was away from the beginning of the gap on: ``start_ns`` is when it was noticed."""
+    is_wait: bool = False
+    """A wait that the kernel counted when it ended, and the scheduler as waiting, too: it belongs
+    to a gap that ends in the window, or, where others ran before the thread, in a later one."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryCost:
+    """What one kind of interrupt costs beyond the time between its entry and exit events."""
+
+    kind: str
+    p50_ns: int
+    """Median over the gaps that held one such interrupt and nothing else."""
+    gaps: int
+    """How many those were."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lost time that is explained."""
+
+    path: tuple[str, ...]
+    count: int
+    ns: int
+
+
+@dataclass(slots=True)
+class Explanation:
+    """The gaps of one thread, explained. All arrays have one element per stored gap."""
+
+    gaps: Gaps
+    events: tuple[Part, ...]
+    """Net time per source, largest first."""
+    entries: tuple[Part, ...]
+    """Cost of entering and leaving, per kind of interrupt."""
+    admitted: tuple[Part, ...]
+    entry_costs: tuple[EntryCost, ...]
+    event_ns: Times = field(repr=False)
+    entry_ns: Times = field(repr=False)
+    admitted_by: dict[str, Times] = field(repr=False)
+    """By name."""
+    outside_count: int = 0
+    """Traced interruptions that lie in no gap, as those shorter than the threshold do."""
+    outside_ns: int = 0
+    excess_ns: int = 0
+    """By how much the events of gaps were longer than these: 0 unless the books are wrong."""
+    unreported_ns: Times = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    """Of the unexplained: waiting for the CPU by the scheduler, nobody knows for whom."""
+    inside: Interruptions = field(default_factory=lambda: np.empty(0, INTERRUPTION), repr=False)
+    """The events that lie in gaps, by their beginning."""
+    gap_of: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    """Index of the gap of each of them."""
+
+    @property
+    def admitted_ns(self) -> Times:
+        """What others admit to have taken in each gap."""
+        return sum(self.admitted_by.values(), np.zeros(len(self.event_ns), np.int64))
+
+    @property
+    def unexplained_ns(self) -> Times:
+        """What is left of each gap."""
+        return self.gaps.length_ns - self.event_ns - self.entry_ns - self.admitted_ns
+
+    @property
+    def unexplained_total_ns(self) -> int:
+        """What is left of all gaps, those included that were not stored."""
+        return int(self.unexplained_ns.sum()) + self.gaps.unstored_ns
+
+    def share(self, above_ns: int = 0) -> float:
+        """Explained part of the time in gaps of at least ``above_ns``; 1 if there are none."""
+        if not above_ns:
+            lost = self.gaps.lost_ns
+            return 1 - self.unexplained_total_ns / lost if lost else 1.0
+        chosen = self.gaps.length_ns >= above_ns
+        lost = int(self.gaps.length_ns[chosen].sum())
+        return 1 - int(self.unexplained_ns[chosen].sum()) / lost if lost else 1.0
+
+
+@dataclass(slots=True)
+class _Joined:
+    """Events of one thread in the order of their beginning, and where they belong."""
+
+    events: Interruptions
+    end: Times
+    outer: npt.NDArray[np.int64]
+    """Index of the outermost event around each event, itself for those."""
+    gap: npt.NDArray[np.int64]
+    """Index of the gap, _NONE for none."""
+
+
+def _join(gaps: Gaps, events: Interruptions) -> _Joined:
+    start = events["start_ns"].astype(np.int64)
+    end = start + events["gross_ns"].astype(np.int64)
+    order = np.lexsort((-end, start))
+    events, start, end = events[order], start[order], end[order]
+    outer = _outermost(start, end)
+    place = np.searchsorted(gaps.start_ns, start[outer], "right") - 1
+    inside = place >= 0
+    if len(gaps.start_ns):
+        known = np.maximum(place, 0)
+        inside &= end[outer] <= gaps.end_ns[known]
+        inside &= (start >= gaps.start_ns[known]) & (end <= gaps.end_ns[known])
+    return _Joined(events, end, outer, np.where(inside, place, _NONE))
+
+
+def _outermost(start: Times, end: Times) -> npt.NDArray[np.int64]:
+    """For events in the order of their beginning, longest first: the outermost one around each."""
+    if not len(start):
+        return np.zeros(0, np.int64)
+    reach = np.maximum.accumulate(end)
+    begins = np.concatenate([[True], start[1:] >= reach[:-1]])
+    index = np.where(begins, np.arange(len(start)), 0)
+    return np.maximum.accumulate(index)
+
+
+def _kind_of(source: Source) -> str:
+    """What interrupts are calibrated by: one entry path of the kernel, one device."""
+    return _THREAD if source.noise_class == _THREAD else " › ".join(source.path[:2])
+
+
+@dataclass(slots=True)
+class _Groups:
+    """One interrupt with the softirqs that ran on its way out, or one run of another thread."""
+
+    gap: npt.NDArray[np.int64]
+    kind: npt.NDArray[np.int64]
+    names: list[str]
+
+
+def _groups(joined: _Joined, sources: Sequence[Source]) -> _Groups:
+    """The outermost events inside gaps, softirqs folded into the interrupt before them."""
+    top = (joined.outer == np.arange(len(joined.outer))) & (joined.gap != _NONE)
+    gap = joined.gap[top]
+    source = joined.events["source"][top]
+    softirq_of = np.array([one.noise_class == "softirq" for one in sources], bool)
+    is_softirq = softirq_of[source] if len(sources) else np.zeros(0, bool)
+    follows = np.concatenate([[False], gap[1:] == gap[:-1]]) if len(gap) else np.zeros(0, bool)
+    # A softirq that begins a gap has no interrupt that it could belong to: a group of its own.
+    heads = ~(is_softirq & follows)
+    number = np.cumsum(heads) - 1
+    tailed = np.bincount(number, is_softirq & follows, int(heads.sum())) > 0
+    names: list[str] = []
+    index: dict[str, int] = {}
+    kinds = []
+    for one, tail in zip(source[heads].tolist(), tailed.tolist(), strict=True):
+        name = _kind_of(sources[one]) + (_WITH_SOFTIRQ if tail else "")
+        if name not in index:
+            index[name] = len(names)
+            names.append(name)
+        kinds.append(index[name])
+    return _Groups(gap[heads], np.array(kinds, np.int64), names)
+
+
+def _calibrate(groups: _Groups, rest: Times) -> dict[int, EntryCost]:
+    """Median of what is left of the gaps that hold exactly one group, by its kind."""
+    per_gap = np.bincount(groups.gap, minlength=len(rest))
+    alone = per_gap[groups.gap] == 1
+    costs = {}
+    for kind, name in enumerate(groups.names):
+        left = rest[groups.gap[alone & (groups.kind == kind)]]
+        if len(left) >= MIN_CALIBRATION_GAPS:
+            # The lower median, so that it never exceeds the p50.
+            p50 = int(np.sort(left)[(len(left) - 1) // 2])
+            costs[kind] = EntryCost(name, max(p50, 0), len(left))
+    return costs
+
+
+def _charge_entries(
+    groups: _Groups, costs: dict[int, EntryCost], rest: Times
+) -> tuple[Times, tuple[Part, ...]]:
+    """Charges each group with its kind's p50, but no gap with more than is left of it."""
+    price = np.array([costs[k].p50_ns if k in costs else 0 for k in range(len(groups.names))])
+    wanted = price[groups.kind] if len(groups.kind) else np.zeros(0, np.int64)
+    charged = np.zeros(len(rest), np.int64)
+    given = np.zeros(len(wanted), np.int64)
+    for i, (gap, ns) in enumerate(zip(groups.gap.tolist(), wanted.tolist(), strict=True)):
+        given[i] = min(ns, max(int(rest[gap]) - int(charged[gap]), 0))
+        charged[gap] += given[i]
+    parts = []
+    for kind, name in enumerate(groups.names):
+        mine = (groups.kind == kind) & (given > 0)
+        if mine.any():
+            parts.append(Part((name,), int(mine.sum()), int(given[mine].sum())))
+    return charged, _largest_first(parts)
+
+
+def allot(gaps: Gaps, rest: Times, admissions: Sequence[Admission]) -> dict[str, Times]:
+    """Gives what was admitted to the gaps that reach into its window, largest rest first.
+
+    Never more than was admitted and never more than is left of a gap. By name, a time per gap.
+    """
+    taken = np.zeros(len(rest), np.int64)
+    by_name: dict[str, Times] = {}
+    left_ns = 0
+    for admission in admissions:
+        mine = by_name.setdefault(admission.name, np.zeros(len(rest), np.int64))
+        window = _window(gaps, admission)
+        left_ns = admission.admitted_ns + (left_ns if admission.is_wait else 0)
+        for gap in window[np.argsort(-(rest - taken)[window], kind="stable")].tolist():
+            if admission.is_stop:
+                left_ns = admission.end_ns - int(gaps.start_ns[gap])
+            ns = min(left_ns, int(rest[gap] - taken[gap]))
+            if ns <= 0 or rest[gap] - taken[gap] < admission.least_ns:
+                break
+            taken[gap] += ns
+            mine[gap] += ns
+            left_ns -= ns
+    return by_name
+
+
+def _window(gaps: Gaps, admission: Admission) -> npt.NDArray[np.int64]:
+    """The gaps that may have what was admitted."""
+    if admission.is_stop:
+        place = int(np.searchsorted(gaps.start_ns, admission.start_ns, "right")) - 1
+        around = place >= 0 and gaps.end_ns[place] > admission.start_ns
+        return np.arange(place, place + 1) if around else np.zeros(0, np.int64)
+    first = int(np.searchsorted(gaps.end_ns, admission.start_ns, "right"))
+    if admission.is_wait:
+        last = int(np.searchsorted(gaps.end_ns, admission.end_ns, "right"))
+    else:
+        last = int(np.searchsorted(gaps.start_ns, admission.end_ns, "left"))
+    return np.arange(first, max(first, last))
+
+
+def _largest_first(parts: list[Part]) -> tuple[Part, ...]:
+    return tuple(sorted(parts, key=lambda part: (-part.ns, part.path)))
+
+
+def _event_parts(
+    events: Interruptions, inside: npt.NDArray[np.bool_], sources: Sequence[Source]
+) -> tuple[Part, ...]:
+    source = events["source"][inside]
+    counts = np.bincount(source, minlength=len(sources))
+    net = np.bincount(source, events["net_ns"][inside].astype(float), len(sources))
+    return _largest_first(
+        [
+            Part(sources[i].path, int(counts[i]), int(net[i]))
+            for i in np.flatnonzero(counts).tolist()
+        ]
+    )
+
+
+def _admitted_parts(admitted_by: dict[str, Times]) -> tuple[Part, ...]:
+    return _largest_first(
+        [
+            Part((name,), int((taken > 0).sum()), int(taken.sum()))
+            for name, taken in admitted_by.items()
+            if taken.any()
+        ]
+    )
+
+
+def _wait_ns(joined: _Joined, sources: Sequence[Source], size: int) -> Times:
+    """Time of other threads in each gap: the traced part of what the scheduler calls waiting."""
+    is_thread = np.array([one.noise_class == _THREAD for one in sources], bool)
+    outermost = (joined.outer == np.arange(len(joined.outer))) & (joined.gap != _NONE)
+    waits = outermost & is_thread[joined.events["source"]] if len(sources) else outermost
+    total = np.zeros(size, np.int64)
+    np.add.at(total, joined.gap[waits], joined.events["gross_ns"][waits].astype(np.int64))
+    return total
+
+
+def _unreported_waits(gaps: Gaps, rest: Times, wait_ns: Times, seen: Waits) -> Times:
+    """Time in which the thread waited for the CPU although no event tells for whom.
+
+    run_delay rises when a wait ends, so a gap belongs to the window that it ends in.
+    """
+    total = np.zeros(len(rest), np.int64)
+    for (from_ns, before), (to_ns, after) in pairwise(seen):
+        first, last = np.searchsorted(gaps.end_ns, [from_ns, to_ns], "right").tolist()
+        hidden = after - before - int(wait_ns[first:last].sum())
+        for gap in (first + np.argsort(-rest[first:last], kind="stable")).tolist():
+            ns = min(hidden, int(rest[gap]))
+            if ns <= 0:
+                break
+            total[gap] = ns
+            hidden -= ns
+    return total
+
+
+def explain(
+    gaps: Gaps,
+    events: Interruptions,
+    sources: Sequence[Source],
+    admissions: Sequence[Admission] = (),
+    waits: Waits = (),
+) -> Explanation:
+    """Explains the gaps of one thread by the interruptions whose victim it was."""
+    joined = _join(gaps, events)
+    inside = joined.gap != _NONE
+    net = joined.events["net_ns"].astype(np.int64)
+    event_ns = np.zeros(len(gaps.start_ns), np.int64)
+    np.add.at(event_ns, joined.gap[inside], net[inside])
+    rest = np.maximum(gaps.length_ns - event_ns, 0)
+    groups = _groups(joined, sources)
+    costs = _calibrate(groups, rest)
+    entry_ns, entries = _charge_entries(groups, costs, rest)
+    rest = rest - entry_ns
+    wait_ns = _wait_ns(joined, sources, len(rest))
+    admitted_by = allot(gaps, rest, [one for one in admissions if one.is_wait])
+    for taken in admitted_by.values():
+        wait_ns, rest = wait_ns + taken, rest - taken
+    # Before the others: the scheduler is exact, a stop is noticed late and steal is coarse.
+    unreported_ns = _unreported_waits(gaps, rest, wait_ns, waits)
+    others = [one for one in admissions if not one.is_wait]
+    admitted_by |= allot(gaps, rest - unreported_ns, others)
+    outermost = joined.outer == np.arange(len(joined.outer))
+    return Explanation(
+        gaps=gaps,
+        events=_event_parts(joined.events, inside, sources),
+        entries=entries,
+        admitted=_admitted_parts(admitted_by),
+        entry_costs=tuple(sorted(costs.values(), key=lambda cost: -cost.gaps)),
+        event_ns=event_ns,
+        entry_ns=entry_ns,
+        admitted_by=admitted_by,
+        outside_count=int((~inside & outermost).sum()),
+        outside_ns=int(net[~inside].sum()),
+        excess_ns=int(np.maximum(event_ns - gaps.length_ns, 0).sum()),
+        unreported_ns=unreported_ns,
+        inside=joined.events[inside],
+        gap_of=joined.gap[inside],
+    )

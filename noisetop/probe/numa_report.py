@@ -1,0 +1,47 @@
+"""Results of ``noisetop probe numa`` as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from noisetop.probe.result import NumaCell, NumaResult
+from noisetop.units import format_ns
+
+_MIB = 1 << 20
+
+
+def numa_lines(result: NumaResult) -> Iterator[str]:
+    """A matrix for each kernel, medians with the range behind them."""
+    yield f"One thread, three arrays of {result.array_bytes / _MIB:.0f} MiB"
+    yield from result.notes
+    kernels = list(result.cells[0].bandwidth)
+    for kernel in kernels:
+        values = {_key(cell): cell.bandwidth[kernel] for cell in result.cells}
+        yield from _matrix(f"{kernel}, GB/s", values)
+    yield from _matrix("latency, ns per access", {_key(c): c.latency_ns for c in result.cells})
+    for cell in result.cells:
+        if max(cell.latency_ns) > 2 * median(cell.latency_ns):
+            yield (
+                f"CPU {cell.cpu}, node {cell.memory_node}: latency up to "
+                f"{format_ns(max(cell.latency_ns))}: something else used the memory"
+            )
+
+
+def _key(cell: NumaCell) -> tuple[int, int]:
+    return cell.cpu_node, cell.memory_node
+
+
+def _matrix(title: str, values: dict[tuple[int, int], list[float]]) -> Iterator[str]:
+    rows = sorted({row for row, _ in values})
+    columns = sorted({column for _, column in values})
+    yield ""
+    yield title
+    yield "  CPU node   " + "  ".join(f"{'memory ' + str(column):>22}" for column in columns)
+    for row in rows:
+        cells = []
+        for column in columns:
+            seen = values.get((row, column))
+            text = f"{median(seen):.2f} ({min(seen):.2f}..{max(seen):.2f})" if seen else "-"
+            cells.append(f"{text:>22}")
+        yield f"  {row:>8}   " + "  ".join(cells)

@@ -1,0 +1,213 @@
+"""Probe results as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from noisetop.probe.charts import cpu_name
+from noisetop.probe.numa_report import numa_lines
+from noisetop.probe.result import (
+    CpuSpin,
+    EntryCostResult,
+    Explained,
+    LongGap,
+    LostPart,
+    ProbeResult,
+    SpinResult,
+)
+from noisetop.probe.switch_report import switch_lines
+from noisetop.sanitize import printable
+from noisetop.units import format_count, format_ns
+
+_BAR_WIDTH = 40
+_SOURCES = 15
+_NS_PER_S = 1_000_000_000
+
+
+def report_lines(result: ProbeResult) -> Iterator[str]:
+    """The result, line by line, fit for a terminal."""
+    if result.switch:
+        yield from switch_lines(result.switch)
+    if result.numa:
+        yield from numa_lines(result.numa)
+    if len(result.spin) > 1:
+        yield from _side_by_side(result.spin)
+    for run in result.spin:
+        yield from _run_lines(run, several=len(result.spin) > 1)
+
+
+def _side_by_side(runs: list[SpinResult]) -> Iterator[str]:
+    yield "busy     CPU      gaps/s     lost %      p50       p99       p99.99    max"
+    for run in runs:
+        for cpu in run.cpus:
+            per_s = cpu.gaps * _NS_PER_S / cpu.active_ns if cpu.active_ns else 0.0
+            figures = [cpu.percentiles_ns[p] for p in ("p50", "p99", "p99.99")] + [cpu.max_ns]
+            yield (
+                f"{run.busy_percent:>3} %   {cpu_name(cpu):>8}  {format_count(per_s):>7}   "
+                f"{100 * cpu.lost_share:>8.4f}   " + " ".join(f"{format_ns(n):>9}" for n in figures)
+            )
+
+
+def _run_lines(run: SpinResult, *, several: bool) -> Iterator[str]:
+    for cpu in run.cpus:
+        yield ""
+        busy = f", busy {run.busy_percent} %" if several or run.busy_percent < 100 else ""
+        yield f"{cpu_name(cpu)}{busy}: spun for {format_ns(cpu.active_ns)}"
+        yield from _figures(run, cpu)
+        yield from _longest("Longest gaps", cpu.longest, cpu.start_ns)
+        yield from _histogram(cpu)
+        yield from _stretches(cpu)
+        if cpu.explained:
+            yield from _explained(cpu, cpu.explained)
+        else:
+            yield from _counted(cpu)
+    for missing in run.missing:
+        yield printable(f"  {missing}")
+
+
+def _figures(run: SpinResult, cpu: CpuSpin) -> Iterator[str]:
+    yield (
+        f"  loop cost {cpu.loop_cost_ns:.1f} ns, resolution {cpu.resolution_ns:.1f} ns, "
+        f"threshold {cpu.threshold_ns:.1f} ns, {format_count(cpu.loops)} loops"
+    )
+    offset = run.clock.cpu_offset_ns
+    apart = f", counters of the CPUs {format_ns(offset)} apart" if offset else ""
+    exact = f"±{run.clock.uncertainty_ns:.0f} ns{apart}"
+    yield f"  clock: {run.clock.ticks_per_ns:.6f} ticks/ns, {exact}"
+    yield (
+        f"  {cpu.gaps} gaps, lost {format_ns(cpu.lost_ns)} = {100 * cpu.lost_share:.4f} % "
+        f"of the time"
+    )
+    if cpu.unstored_gaps:
+        yield (
+            f"  {cpu.unstored_gaps} gaps found no room: their {format_ns(cpu.unstored_ns)} are "
+            "in the totals only; raise -T"
+        )
+    rows = {"min": cpu.min_ns, **cpu.percentiles_ns, "max": cpu.max_ns}
+    yield "  " + "  ".join(f"{name} {format_ns(ns)}" for name, ns in rows.items())
+    if cpu.regular:
+        yield (
+            f"  regular: every {format_ns(cpu.regular.period_ns)} "
+            f"({1e9 / cpu.regular.period_ns:.1f} Hz), median cost "
+            f"{format_ns(cpu.regular.cost_ns)}, {cpu.regular.count} times"
+        )
+    yield (
+        f"  switched away {cpu.involuntary_switches} times against its will, "
+        f"{cpu.voluntary_switches} of its own, waited "
+        f"{format_ns(cpu.run_delay_ns)}; {cpu.page_faults} page faults; "
+        f"steal {format_ns(cpu.steal_ns)}; SMIs {'not counted' if run.smi is None else run.smi}"
+    )
+    if cpu.throttled_ns:
+        yield (
+            f"  its cgroup was throttled for {format_ns(cpu.throttled_ns)}: threads that ran "
+            "meanwhile took nothing from it"
+        )
+
+
+def _parts_text(parts: Iterable[LostPart]) -> str:
+    return ", ".join(f"{part.label} {format_ns(part.net_ns)}" for part in parts)
+
+
+def _longest(title: str, gaps: list[LongGap], start_ns: int) -> Iterator[str]:
+    if gaps:
+        yield f"  {title}"
+    for gap in gaps:
+        left = gap.unexplained_ns
+        told = _parts_text(gap.parts[:4])
+        if left is not None:
+            told = f"unexplained {format_ns(left)}{'; ' + told if told else ''}"
+        when = (gap.start_ns - start_ns) / _NS_PER_S
+        yield printable(f"    {format_ns(gap.length_ns):>8} at {when:.6f} s  {told}".rstrip())
+
+
+def _histogram(cpu: CpuSpin) -> Iterator[str]:
+    filled = [i for i, bucket in enumerate(cpu.buckets) if bucket.count]
+    if not filled:
+        return
+    yield "  Gaps per CPU-hour"
+    most = max(bucket.count for bucket in cpu.buckets)
+    for bucket in cpu.buckets[filled[0] : filled[-1] + 1]:
+        bar = "█" * -(-bucket.count * _BAR_WIDTH // most)
+        rate = format_count(bucket.per_cpu_hour)
+        yield f"    from {format_ns(bucket.from_ns):>7}  {rate:>6}  {bar}".rstrip()
+
+
+def _stretches(cpu: CpuSpin) -> Iterator[str]:
+    if cpu.stretches:
+        yield "  Active and inactive periods"
+    for i, one in enumerate(cpu.stretches):
+        name = "active" if one.active else "inactive"
+        at = (one.start_ns - cpu.start_ns) / _NS_PER_S
+        yield f"    {i:>4} {name:<8} from {at:.9f} s for {format_ns(one.length_ns)}"
+
+
+def _explained(cpu: CpuSpin, told: Explained) -> Iterator[str]:
+    yield (
+        f"  explained {100 * (cpu.explained_share or 0):.2f} % of the lost time, "
+        f"{100 * told.explained_share_above_1us:.2f} % of that in gaps from 1 µs "
+        f"({format_ns(told.lost_above_1us_ns)})"
+    )
+    events = [part for part in cpu.parts if part.kind == "event"]
+    rest = [part for part in cpu.parts if part.kind != "event"]
+    yield from _part_lines(events[:_SOURCES], cpu.lost_ns, "")
+    if len(events) > _SOURCES:
+        left = sum(part.net_ns for part in events[_SOURCES:])
+        yield f"    {format_ns(left):>8}  {len(events) - _SOURCES} more sources"
+    yield from _part_lines(rest, cpu.lost_ns, "entering and leaving ")
+    left = cpu.unexplained_ns or 0
+    yield f"    {format_ns(left):>8}  {_share(left, cpu)}  unexplained"
+    yield from _unexplained(told)
+    yield from _costs(told.entry_costs)
+    yield from _longest("Worst unexplained gaps", told.worst_unexplained, cpu.start_ns)
+
+
+def _share(part_ns: int, cpu: CpuSpin) -> str:
+    return f"{100 * part_ns / cpu.lost_ns if cpu.lost_ns else 0.0:>6.2f} %"
+
+
+def _part_lines(parts: list[LostPart], lost_ns: int, entering: str) -> Iterator[str]:
+    for part in parts:
+        share = 100 * part.net_ns / lost_ns if lost_ns else 0.0
+        name = entering + part.label if part.kind == "entry" else part.label
+        yield printable(
+            f"    {format_ns(part.net_ns):>8}  {share:>6.2f} %  {name}  ({part.count} times)"
+        )
+
+
+def _unexplained(told: Explained) -> Iterator[str]:
+    if told.unreported_wait_ns:
+        yield (
+            f"      of it {format_ns(told.unreported_wait_ns)} waiting for the CPU by schedstat, "
+            f"which no event tells of ({told.unreported_switches} switches unreported)"
+        )
+    if told.unexplained_regular:
+        one = told.unexplained_regular
+        yield (
+            f"      gaps without any event come every {format_ns(one.period_ns)}, median "
+            f"{format_ns(one.cost_ns)}, {one.count} times: this kernel runs nothing then; on a "
+            "guest it is the host"
+        )
+    if told.lost_events:
+        yield f"      the tracer lost {told.lost_events} events: what they took is in here"
+    if told.excess_ns:
+        yield f"      events longer than their gaps by {format_ns(told.excess_ns)}: books are wrong"
+    if told.outside_count:
+        yield (
+            f"      {told.outside_count} interruptions of {format_ns(told.outside_ns)} lie in no "
+            "gap: cut by an edge of the run, under the threshold, or prolonged by a switch that "
+            "was not reported"
+        )
+
+
+def _costs(costs: list[EntryCostResult]) -> Iterator[str]:
+    if costs:
+        yield "  Entering and leaving, median of gaps with one such interrupt and nothing else"
+    for cost in costs:
+        yield printable(f"    {format_ns(cost.p50_ns):>8}  {cost.kind}  ({cost.gaps} gaps)")
+
+
+def _counted(cpu: CpuSpin) -> Iterator[str]:
+    for title, rows in (("Interrupts", cpu.interrupts), ("Softirqs", cpu.softirqs)):
+        told = ", ".join(f"{name} {count}" for name, count in rows.items())
+        if told:
+            yield printable(f"  {title} counted meanwhile: {told}")

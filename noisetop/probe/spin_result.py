@@ -1,0 +1,306 @@
+"""From what one thread saw to its part of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noisetop.event import Interruptions, Source
+from noisetop.histogram import bucket_of
+from noisetop.probe.admissions import Watcher
+from noisetop.probe.clock import Clock
+from noisetop.probe.counters import Counters
+from noisetop.probe.explain import Explanation, Part, explain
+from noisetop.probe.gaps import (
+    PERCENTILES,
+    Gaps,
+    buckets_per_hour,
+    percentiles_ns,
+    stretches,
+)
+from noisetop.probe.regular import Regular, find_regular
+from noisetop.probe.result import (
+    Blocks,
+    CpuSpin,
+    EntryCostResult,
+    Explained,
+    LongGap,
+    LostPart,
+)
+from noisetop.probe.sampler import RawSpin
+from noisetop.probe.traced import Trace
+
+LONGEST = 10
+ABOVE_NS = 1_000
+_TIMELINE_GAPS = 2_000
+_CURVE_POINTS = 80
+_BLOCKS = 100
+_MIN_BLOCK_NS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One thread: its gaps in ticks, and what the others saw meanwhile."""
+
+    spin: RawSpin
+    clock: Clock
+    watcher: Watcher
+    counters: Counters
+    trace: Trace | None
+
+    def gaps(self) -> Gaps:
+        """The gaps on CLOCK_MONOTONIC."""
+        per_ns = self.clock.ticks_per_ns
+        return Gaps(
+            start_ns=self.clock.to_ns(self.spin.starts),
+            end_ns=self.clock.to_ns(self.spin.ends),
+            active_ns=round(self.spin.active_ticks / per_ns),
+            unstored_count=self.spin.unstored_count,
+            unstored_ns=round(self.spin.unstored_ticks / per_ns),
+        )
+
+
+def regular_above(gaps: Gaps) -> Regular | None:
+    """The dominant period of the gaps of 1 µs and more; shorter ones are caches and pipelines."""
+    long = gaps.length_ns >= ABOVE_NS
+    return find_regular(gaps.start_ns[long], gaps.length_ns[long])
+
+
+def cpu_spin(seen: Seen, stretch_limit: int) -> CpuSpin:
+    """All figures of one thread."""
+    spin, gaps = seen.spin, seen.gaps()
+    first_ns, last_ns = seen.clock.to_ns(np.array([spin.first_ticks, spin.last_ticks])).tolist()
+    explanation = _explain(seen, gaps) if seen.trace else None
+    sources = seen.trace.sources if seen.trace else []
+    return CpuSpin(
+        cpu=spin.cpu,
+        start_ns=first_ns,
+        end_ns=last_ns,
+        longest=_long_gaps(gaps, gaps.length_ns, explanation, sources),
+        regular=regular_above(gaps),
+        stretches=list(stretches(gaps, first_ns, last_ns, stretch_limit)),
+        timeline=_timeline(gaps),
+        blocks=_blocks(gaps, (first_ns, last_ns), explanation, sources),
+        explained_share=explanation.share() if explanation else None,
+        parts=_all_parts(explanation) if explanation else [],
+        unexplained_ns=explanation.unexplained_total_ns if explanation else None,
+        explained=_explained(seen, explanation) if explanation else None,
+        **_loop_figures(seen),
+        **_gap_figures(gaps),
+        **_kernel_figures(seen),
+    )
+
+
+def _loop_figures(seen: Seen) -> dict[str, Any]:
+    spin, per_ns = seen.spin, seen.clock.ticks_per_ns
+    return {
+        "loops": spin.loops,
+        "loop_cost_ns": spin.loop_ticks / per_ns,
+        "resolution_ns": spin.resolution_ticks / per_ns,
+        "threshold_ns": spin.threshold_ticks / per_ns,
+    }
+
+
+def _gap_figures(gaps: Gaps) -> dict[str, Any]:
+    length = gaps.length_ns
+    shares = percentiles_ns(length)
+    return {
+        "active_ns": gaps.active_ns,
+        "gaps": gaps.count,
+        "lost_ns": gaps.lost_ns,
+        "lost_share": gaps.lost_ns / gaps.active_ns if gaps.active_ns else 0.0,
+        "unstored_gaps": gaps.unstored_count,
+        "unstored_ns": gaps.unstored_ns,
+        "min_ns": int(length.min()) if len(length) else 0,
+        "percentiles_ns": {
+            f"p{share * 100:g}": ns for share, ns in zip(PERCENTILES, shares, strict=True)
+        },
+        "max_ns": int(length.max(initial=0)),
+        "buckets": list(buckets_per_hour(length, gaps.active_ns)),
+        "histogram": _histogram(length),
+        "curve": _curve(length),
+    }
+
+
+def _kernel_figures(seen: Seen) -> dict[str, Any]:
+    spin, usage = seen.spin, seen.spin.usage
+    return {
+        "voluntary_switches": usage.voluntary_switches - spin.sleeps,
+        "involuntary_switches": usage.involuntary_switches,
+        "page_faults": usage.minor_faults + usage.major_faults,
+        "run_delay_ns": usage.run_delay_ns,
+        "throttled_ns": seen.watcher.throttled_ns(),
+        "steal_ns": seen.watcher.steal_ns(spin.cpu),
+        "interrupts": seen.counters.interrupts.get(spin.cpu, {}),
+        "softirqs": seen.counters.softirqs.get(spin.cpu, {}),
+    }
+
+
+def _explain(seen: Seen, gaps: Gaps) -> Explanation:
+    assert seen.trace
+    events = seen.trace.of_victim(seen.spin.tid)
+    waits = [(one.ns, one.run_delay_ns) for one in seen.watcher.waiting.get(seen.spin.tid, [])]
+    return explain(
+        gaps,
+        events,
+        seen.trace.sources,
+        seen.watcher.admissions(seen.spin.cpu, away_ns(seen.spin)),
+        waits,
+    )
+
+
+def away_ns(spin: RawSpin) -> int | None:
+    """Time in which the thread neither ran nor waited by the scheduler's books: steal, mostly.
+
+    None where it slept of its own will or the kernel does not count waits.
+    """
+    if spin.sleeps or not (spin.usage.run_delay_ns or not spin.usage.involuntary_switches):
+        return None
+    return spin.ended.ns - spin.began.ns - spin.usage.cpu_ns - spin.usage.run_delay_ns
+
+
+def _explained(seen: Seen, explanation: Explanation) -> Explained:
+    assert seen.trace
+    gaps = explanation.gaps
+    above = gaps.length_ns >= ABOVE_NS
+    untraced = above & (explanation.event_ns == 0) & (explanation.admitted_ns == 0)
+    return Explained(
+        explained_share_above_1us=explanation.share(ABOVE_NS),
+        lost_above_1us_ns=int(gaps.length_ns[above].sum()),
+        unreported_wait_ns=int(explanation.unreported_ns.sum()),
+        excess_ns=explanation.excess_ns,
+        outside_count=explanation.outside_count,
+        outside_ns=explanation.outside_ns,
+        entry_costs=[EntryCostResult(c.kind, c.p50_ns, c.gaps) for c in explanation.entry_costs],
+        worst_unexplained=_long_gaps(
+            gaps, explanation.unexplained_ns, explanation, seen.trace.sources
+        ),
+        unexplained_regular=find_regular(gaps.start_ns[untraced], gaps.length_ns[untraced]),
+        lost_events=seen.trace.lost_on(seen.spin.cpu),
+        unreported_switches=seen.trace.unreported_switches(seen.spin.cpu),
+    )
+
+
+def _all_parts(explanation: Explanation) -> list[LostPart]:
+    return [
+        *_parts("event", explanation.events),
+        *_parts("entry", explanation.entries),
+        *_parts("admitted", explanation.admitted),
+    ]
+
+
+def _parts(kind: str, parts: Sequence[Part]) -> list[LostPart]:
+    return [LostPart(kind, list(part.path), part.count, part.ns) for part in parts]
+
+
+def _histogram(length: npt.NDArray[np.int64]) -> dict[str, int]:
+    buckets, counts = np.unique(bucket_of(length.astype(np.uint64)), return_counts=True)
+    return {str(b): n for b, n in zip(buckets.tolist(), counts.tolist(), strict=True)}
+
+
+def _curve(length: npt.NDArray[np.int64]) -> list[list[float]]:
+    """Points that lie evenly on the axis of rarity, up to the longest gap."""
+    if not len(length):
+        return []
+    rarities = np.logspace(0, np.log10(max(len(length), 2)), _CURVE_POINTS)
+    shares = (1 - 1 / rarities).tolist()
+    points = zip(shares, percentiles_ns(length, shares), strict=True)
+    return [[share, float(ns)] for share, ns in points]
+
+
+def _long_gaps(
+    gaps: Gaps,
+    key: npt.NDArray[np.int64],
+    explanation: Explanation | None,
+    sources: Sequence[Source],
+) -> list[LongGap]:
+    """The gaps with the largest ``key``, each with its own parts."""
+    chosen = [i for i in np.argsort(-key, kind="stable")[:LONGEST].tolist() if key[i] > 0]
+    length = gaps.length_ns
+    found = []
+    for i in chosen:
+        left = int(explanation.unexplained_ns[i]) if explanation else None
+        parts = _gap_parts(explanation, i, sources) if explanation else []
+        found.append(LongGap(int(gaps.start_ns[i]), int(length[i]), left, parts))
+    return found
+
+
+def _gap_parts(explanation: Explanation, gap: int, sources: Sequence[Source]) -> list[LostPart]:
+    mine = explanation.inside[explanation.gap_of == gap]
+    parts = []
+    for source in np.unique(mine["source"]).tolist():
+        net = mine["net_ns"][mine["source"] == source]
+        parts.append(LostPart("event", list(sources[source].path), len(net), int(net.sum())))
+    parts.sort(key=lambda part: -part.net_ns)
+    if waited := int(explanation.unreported_ns[gap]):
+        parts.append(LostPart("wait", ["waiting, nobody knows for whom"], 1, waited))
+    if entry := int(explanation.entry_ns[gap]):
+        parts.append(LostPart("entry", ["entry and exit"], 1, entry))
+    for name, taken in explanation.admitted_by.items():
+        if taken[gap]:
+            parts.append(LostPart("admitted", [name], 1, int(taken[gap])))
+    return parts
+
+
+def _timeline(gaps: Gaps) -> list[list[int]]:
+    """The longest gaps in the order of time: those that are wide enough to be seen in a chart."""
+    longest = np.sort(np.argsort(-gaps.length_ns, kind="stable")[:_TIMELINE_GAPS])
+    edges = np.stack([gaps.start_ns[longest], gaps.end_ns[longest]], axis=1)
+    timeline: list[list[int]] = edges.tolist()
+    return timeline
+
+
+def _blocks(
+    gaps: Gaps,
+    span: tuple[int, int],
+    explanation: Explanation | None,
+    sources: Sequence[Source],
+) -> Blocks:
+    first_ns, last_ns = span
+    block_ns = max((last_ns - first_ns) // _BLOCKS, _MIN_BLOCK_NS)
+    size = max((last_ns - first_ns) // block_ns, 1)
+    place, whole = _block_of(gaps.start_ns, first_ns, block_ns, size)
+    by_label: dict[str, list[list[int]]] = {}
+    if explanation:
+        by_label = _source_blocks(explanation.inside, sources, (first_ns, block_ns, size))
+    return Blocks(
+        length_ns=block_ns,
+        gap_count=np.bincount(place, minlength=size).tolist(),
+        lost_ns=_sums(place, gaps.length_ns[whole], size),
+        sources=by_label,
+    )
+
+
+def _block_of(
+    start_ns: npt.NDArray[np.int64], first_ns: int, block_ns: int, size: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Block of each moment, without those that fall into the incomplete one at the end."""
+    place = (start_ns - first_ns) // block_ns
+    whole = (place >= 0) & (place < size)
+    return place[whole], whole
+
+
+def _sums(place: npt.NDArray[np.int64], value: npt.NDArray[np.int64], size: int) -> list[int]:
+    # A block's sum stays below 2^53 ns, where a double is exact.
+    sums: list[int] = np.bincount(place, value, size).astype(np.int64).tolist()
+    return sums
+
+
+def _source_blocks(
+    events: Interruptions, sources: Sequence[Source], grid: tuple[int, int, int]
+) -> dict[str, list[list[int]]]:
+    first_ns, block_ns, size = grid
+    place, whole = _block_of(events["start_ns"].astype(np.int64), first_ns, block_ns, size)
+    source, net = events["source"][whole], events["net_ns"][whole].astype(np.int64)
+    found = {}
+    for number in np.unique(source).tolist():
+        mine = source == number
+        found[sources[number].label] = [
+            np.bincount(place[mine], minlength=size).tolist(),
+            _sums(place[mine], net[mine], size),
+        ]
+    return found

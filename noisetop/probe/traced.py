@@ -1,0 +1,87 @@
+"""The tracer beside a spinning process: its events, kept until the gaps are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from noisetop.event import INTERRUPTION, Interruptions, Source
+from noisetop.summary import Losses
+from noisetop.tracer import Target, Tracer
+
+_DROPPED = ("ring_full", "nesting")
+
+
+@dataclass(slots=True)
+class Trace:
+    """Everything that was traced while the threads of one process spun."""
+
+    tables: list[Interruptions] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    losses: Losses = field(default_factory=Losses)
+    missing: tuple[str, ...] = ()
+
+    def of_victim(self, tid: int) -> Interruptions:
+        """Interruptions of one thread, in the order in which they ended.
+
+        The idle task takes a CPU from nobody: it runs beside a thread that could run only while a
+        quota keeps that one away, and the quota's own count tells so.
+        """
+        if not self.tables:
+            return np.empty(0, INTERRUPTION)
+        is_thread = np.array([source.noise_class == "thread" for source in self.sources], bool)
+        mine = np.concatenate([table[table["victim_tid"] == tid] for table in self.tables])
+        taken: Interruptions = mine[~(is_thread[mine["source"]] & (mine["tid"] == 0))]
+        return taken
+
+    def all(self) -> Interruptions:
+        """Interruptions of everybody."""
+        return np.concatenate([*self.tables, np.empty(0, INTERRUPTION)])
+
+    def notes(self) -> list[str]:
+        """What the trace cannot show on this kernel."""
+        if not self.missing:
+            return []
+        return [f"not traced, this kernel has no {', '.join(self.missing)}"]
+
+    def lost_on(self, cpu: int) -> int:
+        """Events that the tracer was too slow for, on one CPU and after its ring."""
+        counts = self.losses.by_cpu.get(cpu, {})
+        return sum(counts.get(reason, 0) for reason in _DROPPED) + self.losses.unread
+
+    def unreported_switches(self, cpu: int) -> int:
+        """Context switches that the kernel did not report."""
+        return self.losses.by_cpu.get(cpu, {}).get("switch", 0)
+
+
+@dataclass(slots=True)
+class Tracing:
+    """A tracer whose events are collected now and then; enter it before the loops begin."""
+
+    target: Target
+    house: tuple[int, ...]
+    trace: Trace = field(default_factory=Trace)
+    _tracer: Tracer | None = None
+
+    def open(self, tracer: Tracer) -> None:
+        """Opens the books of an entered tracer."""
+        self._tracer = tracer
+        tracer.open_books()
+
+    def collect(self) -> None:
+        """Takes over what was traced since the last call."""
+        if self._tracer:
+            table = self._tracer.read()
+            if len(table):
+                self.trace.tables.append(table)
+
+    def close(self) -> None:
+        """Closes the books and takes over the rest."""
+        if not self._tracer:
+            return
+        self._tracer.close_books()
+        self.collect()
+        self.trace.sources = self._tracer.reader.namer.sources
+        self.trace.losses = self._tracer.losses()
+        self.trace.missing = self._tracer.missing()

@@ -1,0 +1,104 @@
+"""A comparison as text and JSON, and through the command line."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noisetop.cli import run
+from noisetop.compare.comparison import compare
+from noisetop.compare.report import comparison_as_dict, comparison_lines
+from noisetop.compare.sample import sample_of_result
+from noisetop.compare.stability import stability_lines
+from noisetop.errors import NoisetopError, UsageError
+from noisetop.probe.files import write_result
+from tests.compare.samples import recording, sample
+from tests.probe.results import EVIL, numa_result, spin_result
+
+
+def test_no_change_is_an_answer() -> None:
+    one = sample(recording(10, seed=3))
+    text = "\n".join(comparison_lines(compare(one, one), 3))
+    assert "No significant change (chance of even one false finding: 1 %)." in text
+    assert "2 more sources without a significant change" in text
+
+
+def test_a_change_is_told_with_its_interval_and_both_histograms() -> None:
+    pair = sample(recording(20, seed=1), "one"), sample(recording(20, seed=2, longer=1.5), "two")
+    lines = list(comparison_lines(compare(*pair), 3))
+    [row] = [line for line in lines if line.startswith("MORE time") and "tick" in line]
+    assert "1.5" in row
+    assert "+2" in row
+    text = "\n".join(lines)
+    assert "Single interruptions" in text
+    assert "sd " in text
+    assert "median " in text
+
+
+def test_json_holds_what_the_text_tells() -> None:
+    pair = sample(recording(20, seed=1)), sample(recording(20, seed=2, longer=1.5))
+    told = json.loads(json.dumps(comparison_as_dict(compare(*pair))))
+    assert "timer › local_timer › tick_nohz_handler" in told["changed"]
+    assert {"a", "b", "low", "high", "p", "significant"} <= set(told["total"]["time_ns_per_s"])
+    assert sum(told["histograms"]["a"].values()) == int(pair[0].total_counts.sum())
+
+
+def test_names_command_no_terminal() -> None:
+    one = sample(recording(10, seed=3), EVIL)
+    one.labels = (EVIL, *one.labels[1:])
+    for line in comparison_lines(compare(one, one), 9):
+        assert not [c for c in line if unicodedata.category(c) in ("Cc", "Cf")]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([100.0] * 20, ["The noise seems to be stable"]),
+        ([100.0] * 19 + [400.0], ["WARNING", "the standard deviation", "the maximum"]),
+        ([100.0] * 19 + [10.0], ["WARNING", "the standard deviation", "the minimum"]),
+        ([0.0] * 20, ["The noise seems to be stable"]),
+    ],
+)
+def test_stability_is_worded_as_pyperf_does(values: list[float], words: list[str]) -> None:
+    one = replace(sample(recording(10, seed=3)), total_ns=np.array(values))
+    text = "\n".join(stability_lines(one))
+    for word in words:
+        assert word in text
+
+
+def test_a_probe_result_is_a_sample() -> None:
+    one = sample_of_result("x", spin_result())
+    assert one.labels == ("timer › local_timer",)
+    assert one.total_ns.sum() == 20 * 500
+    assert not compare(one, one).changed
+
+
+def test_only_spin_results_are_compared() -> None:
+    with pytest.raises(NoisetopError, match="compare takes those of spin"):
+        sample_of_result("x", numa_result())
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = tmp_path / "a.json", tmp_path / "b.json"
+    for path in (a, b):
+        write_result(spin_result(), path, force=False)
+    assert run(["compare", str(a), str(b)]) == 0
+    assert "No significant change" in capsys.readouterr().out
+    assert run(["compare", str(a), str(b), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["changed"] == []
+
+
+def test_bad_input_is_one_line(tmp_path: Path) -> None:
+    result, absent = tmp_path / "a.json", tmp_path / "absent"
+    write_result(spin_result(), result, force=False)
+    with pytest.raises(UsageError, match="different kinds"):
+        run(["compare", str(result), str(absent)])
+    with pytest.raises(NoisetopError, match="there is no file"):
+        run(["compare", str(absent), str(absent)])
+    with pytest.raises(UsageError, match="--alpha"):
+        run(["compare", str(result), str(result), "--alpha", "2"])

@@ -1,0 +1,381 @@
+"""Gaps made on purpose are found with their length and named; the probe itself stays quiet."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from noisetop.probe.admissions import STOPPED, THROTTLED
+from noisetop.probe.priority import parse_priority
+from noisetop.probe.result import CpuSpin, LongGap
+from noisetop.probe.sampler import NAME
+from noisetop.probe.spin import SpinSettings, run_spin
+from noisetop.probe.switch import SwitchSettings, run_switch
+from noisetop.stopper import Stopper
+from noisetop.system import read_text
+from tests.kernel.program import PATIENCE_S, run
+
+pytestmark = pytest.mark.kernel
+
+SECOND_NS = 1_000_000_000
+CPU = max(os.sched_getaffinity(0))
+HOUSE = tuple(sorted(os.sched_getaffinity(0) - {CPU}))
+LENGTH_TOLERANCE = 0.02
+ATTEMPTS = 5
+TICK_FUNCTIONS = ("tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler")
+# On a busy machine the others get a hundredth of the CPU, and there is no real-time throttling.
+FAVOURED = parse_priority("o:-20")
+
+INTRUDER = """
+import os, sys, time
+cpu, length_ns, times = map(int, sys.argv[1:])
+open("/proc/self/comm", "w").write("intruder")
+os.sched_setaffinity(0, {cpu})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+for _ in range(times):
+    time.sleep(0.2)
+    start = time.monotonic_ns()
+    while time.monotonic_ns() < start + length_ns:
+        pass
+    print(start, time.monotonic_ns(), flush=True)
+time.sleep(0.2)  # so that its end is a gap of its own
+"""
+
+
+@pytest.fixture(autouse=True)
+def _keep_affinity() -> Iterator[None]:
+    before = os.sched_getaffinity(0)
+    yield
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(int(task.name), before)
+
+
+@pytest.fixture
+def stopper() -> Iterator[Stopper]:
+    one = Stopper()
+    yield one
+    one.close()
+
+
+def settings(duration_s: float, **more: object) -> SpinSettings:
+    return SpinSettings((CPU,), round(duration_s * SECOND_NS), HOUSE, **more)  # type: ignore[arg-type]
+
+
+def spinning_pid(name: str = NAME) -> int:
+    """The spinning child of this process, once it has spun for a while; waits for it."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        for task in Path("/proc/self/task").iterdir():
+            for child in read_text(task / "children").split():
+                with contextlib.suppress(OSError):
+                    comm = Path(f"/proc/{child}/comm").read_text().strip()
+                    ran_ns = int(Path(f"/proc/{child}/schedstat").read_text().split()[0])
+                    if comm == name and ran_ns > SECOND_NS // 5:
+                        return int(child)
+        time.sleep(0.01)
+    raise AssertionError("no process is spinning")
+
+
+@contextlib.contextmanager
+def meanwhile(action: Callable[[int], None]) -> Iterator[None]:
+    """Runs ``action`` with the spinning process beside the block; its failure is the test's."""
+    failures: list[Exception] = []
+
+    def guarded() -> None:
+        try:
+            action(spinning_pid())
+        except (AssertionError, OSError, subprocess.SubprocessError) as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join(PATIENCE_S)
+    if failures:
+        raise failures[0]
+
+
+def gap_around(spin: CpuSpin, moment_ns: int) -> LongGap | None:
+    """The gap of that moment, if it is one of the longest."""
+    around = [g for g in spin.longest if g.start_ns <= moment_ns <= g.start_ns + g.length_ns]
+    return around[0] if around else None
+
+
+def is_clean(gap: LongGap) -> bool:
+    """Whether nobody else ran in it: on a busy machine that is part of the gap, and rightly so."""
+    others = [p for p in gap.parts if p.path[0] == "thread" and p.path[1] != "intruder"]
+    return sum(part.net_ns for part in others) < 0.002 * gap.length_ns
+
+
+def part_ns(gap: LongGap, name: str) -> int:
+    return sum(part.net_ns for part in gap.parts if name in part.path)
+
+
+def check_sums(spin: CpuSpin) -> None:
+    assert spin.explained
+    named = sum(part.net_ns for part in spin.parts)
+    assert spin.unexplained_ns is not None
+    assert named + spin.unexplained_ns == spin.lost_ns
+    assert spin.explained.excess_ns == 0
+    medians = {cost.kind: cost for cost in spin.explained.entry_costs}
+    for part in spin.parts:
+        if part.kind == "entry":
+            assert part.net_ns <= part.count * medians[part.label].p50_ns
+
+
+def busy(what: str) -> None:
+    """Ends a test that found no moment at which it could measure."""
+    pytest.skip(f"others kept CPU {CPU} busy: {what}")
+
+
+def test_a_stopped_process_is_found_and_named(stopper: Stopper) -> None:
+    moments: list[int] = []
+
+    def stop(pid: int) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        moments.append(time.monotonic_ns())
+        time.sleep(0.5)
+        moments.append(time.monotonic_ns())
+        os.kill(pid, signal.SIGCONT)
+
+    with meanwhile(stop):
+        spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
+    gap = gap_around(spin, sum(moments) // 2)
+    assert gap
+    assert part_ns(gap, STOPPED) == pytest.approx(moments[1] - moments[0], rel=LENGTH_TOLERANCE)
+    check_sums(spin)
+
+
+def test_an_intruder_is_found_with_its_length_and_named(stopper: Stopper) -> None:
+    lines: list[str] = []
+
+    def intrude(_: int) -> None:
+        arguments = [sys.executable, "-S", "-c", INTRUDER, str(CPU), "50000000", "6"]
+        done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=20)
+        lines[:] = done.stdout.splitlines()
+
+    measured = 0
+    for _ in range(ATTEMPTS):
+        with meanwhile(intrude):
+            spin = run_spin(settings(4, priority=FAVOURED), stopper).cpus[0]
+        check_sums(spin)
+        for start, end in (map(int, line.split()) for line in lines):
+            gap = gap_around(spin, (start + end) // 2)
+            if gap and is_clean(gap):
+                assert gap.length_ns == pytest.approx(end - start, rel=LENGTH_TOLERANCE)
+                assert part_ns(gap, "intruder") == pytest.approx(end - start, rel=LENGTH_TOLERANCE)
+                measured += 1
+        if measured >= 3:
+            return
+    busy(f"{measured} intrusions were alone in their gap")
+
+
+@contextlib.contextmanager
+def limited_cgroup(quota_us: int, period_us: int) -> Iterator[Path]:
+    """A cgroup, of version 2 or 1, that may use that much CPU time."""
+    second = Path("/sys/fs/cgroup/cgroup.controllers")
+    root = second.parent if second.exists() else second.parent / "cpu"
+    folder = root / f"noisetop-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made here: {error.strerror}")
+    try:
+        if second.exists():
+            (root / "cgroup.subtree_control").write_text("+cpu")
+            (folder / "cpu.max").write_text(f"{quota_us} {period_us}")
+            (folder / "cpu.weight").write_text("10000")
+        else:
+            (folder / "cpu.cfs_period_us").write_text(str(period_us))
+            (folder / "cpu.cfs_quota_us").write_text(str(quota_us))
+            (folder / "cpu.shares").write_text("262144")
+        yield folder
+    finally:
+        folder.rmdir()
+
+
+def throttled_total_ns(folder: Path) -> int:
+    rows = dict(line.split() for line in (folder / "cpu.stat").read_text().splitlines())
+    return int(rows.get("throttled_time", 0)) or int(rows.get("throttled_usec", 0)) * 1_000
+
+
+def test_a_throttled_cgroup_is_found_and_named(stopper: Stopper) -> None:
+    """The kernel adds to its count when a throttling ends: that gives the length of each."""
+    seen: list[tuple[int, int]] = []
+
+    with limited_cgroup(20_000, 100_000) as folder:
+
+        def limit(pid: int) -> None:
+            seen[:] = [(time.monotonic_ns(), throttled_total_ns(folder))]
+            (folder / "cgroup.procs").write_text(str(pid))
+            while Path(f"/proc/{pid}/cgroup").exists() and folder.name in read_text(
+                Path(f"/proc/{pid}/cgroup")
+            ):
+                time.sleep(0.005)
+                now = throttled_total_ns(folder)
+                if now != seen[-1][1]:
+                    seen.append((time.monotonic_ns(), now))
+
+        measured = 0
+        for _ in range(ATTEMPTS):
+            with meanwhile(limit):
+                spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
+            check_sums(spin)
+            for (_, before), (end, after) in pairwise(seen):
+                gap = gap_around(spin, end - 30_000_000)
+                if gap and is_clean(gap) and after - before > 40_000_000:
+                    assert part_ns(gap, THROTTLED) >= (1 - LENGTH_TOLERANCE) * gap.length_ns
+                    assert gap.length_ns == pytest.approx(after - before, rel=LENGTH_TOLERANCE)
+                    measured += 1
+            # The period in which it came into the cgroup may be missing.
+            total_ns = seen[-1][1] - seen[0][1]
+            assert total_ns - 100_000_000 <= spin.throttled_ns <= total_ns
+            if measured >= 3:
+                return
+    busy(f"{measured} throttlings left the CPU idle")
+
+
+def test_a_burst_of_interrupts_is_found_and_named(stopper: Stopper) -> None:
+    membarrier = ctypes.CDLL(None, use_errno=True).syscall
+    number = 324 if os.uname().machine == "x86_64" else 283
+    send, register = 1 << 1, 1 << 2  # global expedited, include/uapi/linux/membarrier.h
+    assert membarrier(number, register, 0) == 0  # the spinning child inherits it
+    bursts = 300
+
+    def burst(_: int) -> None:
+        os.sched_setaffinity(0, HOUSE)
+        for _ in range(bursts):
+            assert membarrier(number, send, 0) == 0
+
+    # It must run all the time: a membarrier reaches only CPUs on which its process runs.
+    for _ in range(ATTEMPTS):
+        with meanwhile(burst):
+            spin = run_spin(settings(2, priority=FAVOURED), stopper).cpus[0]
+        check_sums(spin)
+        reached = sum(p.count for p in spin.parts if p.path[-1] == "ipi_mb")
+        assert spin.interrupts["CAL Function call interrupts"] >= reached
+        if reached >= 0.95 * bursts:
+            return
+        assert spin.lost_share > 0.05, "the CPU was free and yet interrupts are missing"
+    busy(f"{reached} of {bursts} interrupts found the thread running")
+
+
+def test_the_tick_is_found_from_the_gaps_alone(stopper: Stopper) -> None:
+    for _ in range(5):
+        spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
+        assert spin.explained
+        ticks = sum(p.count for p in spin.parts if p.path[-1] in TICK_FUNCTIONS)
+        assert ticks, "no tick was traced"
+        if spin.interrupts["LOC Local timer interrupts"] < 1.3 * ticks and spin.lost_share < 0.2:
+            break
+    else:
+        busy("somebody's timer fires more often than the tick, or the thread hardly ran")
+    assert spin.regular
+    traced_hz = ticks * SECOND_NS / spin.active_ns
+    [hertz] = [hz for hz in (100, 250, 300, 1000) if 0.9 * hz < traced_hz < 1.1 * hz]
+    assert spin.regular.period_ns == pytest.approx(SECOND_NS / hertz, rel=0.01)
+
+
+def test_most_of_the_lost_time_is_explained_and_the_rest_is_told(stopper: Stopper) -> None:
+    result = run_spin(settings(5), stopper)
+    spin = result.cpus[0]
+    assert spin.explained
+    check_sums(spin)
+    assert result.clock.uncertainty_ns < 1_000
+    assert spin.explained.lost_events == 0
+    # Everything that only this kernel does: the rest is the host's, it comes without any event.
+    untraced = sum(gap.unexplained_ns or 0 for gap in spin.explained.worst_unexplained)
+    assert spin.explained.explained_share_above_1us > 0.5 or untraced > 0
+
+
+def test_the_loop_makes_no_system_call(stopper: Stopper) -> None:
+    tracing = Path("/sys/kernel/tracing")
+    if not (tracing / "instances").is_dir():
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", tracing], check=True)
+    folder = tracing / "instances" / f"noisetop-test-{os.getpid()}"
+    folder.mkdir()
+    counted: list[str] = []
+
+    def count(pid: int) -> None:
+        event = folder / "events/raw_syscalls/sys_enter"
+        (event / "filter").write_text(f"common_pid == {pid}")
+        (event / "enable").write_text("1")
+        time.sleep(1)
+        (event / "enable").write_text("0")
+        counted.append(Path(f"/proc/{pid}/schedstat").read_text())
+        counted.append((folder / "trace").read_text())
+
+    try:
+        with meanwhile(count):
+            spin = run_spin(settings(3, trace=False), stopper).cpus[0]
+    finally:
+        folder.rmdir()
+    assert spin.loops > 1_000_000
+    lines = [line for line in counted[1].splitlines() if line and line[0] != "#"]
+    assert lines == []
+
+
+def test_switches_agree_with_the_trace(stopper: Stopper) -> None:
+    result = run_switch(SwitchSettings(CPU, 2, 2 * SECOND_NS, HOUSE), stopper)
+    assert result.switches > 10
+    assert result.traced_switches is not None
+    assert result.contradicted is not None
+    assert result.traced_switches >= 0.98 * result.switches
+    assert result.contradicted <= 0.05 * result.switches
+    assert sum(process.ran_ns for process in result.processes) <= result.duration_ns
+    assert result.switch_ns["min"] > 0
+
+
+def as_nobody(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """noisetop without any privilege; its folder may be closed to others, its modules are not."""
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"]
+    return subprocess.run(
+        [*command, sys.executable, "-m", "noisetop", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_without_privileges_gaps_and_counters_are_left() -> None:
+    done = as_nobody("probe", "spin", "-c", str(CPU), "-d", "1s", "--json")
+    assert done.returncode == 0, done.stderr
+    [run_] = json.loads(done.stdout)["spin"]
+    [spin] = run_["cpus"]
+    assert spin["gaps"] > 0
+    assert spin["explained"] is None
+    assert any("not explained" in line for line in run_["missing"])
+    assert spin["interrupts"]["LOC Local timer interrupts"] > 0
+
+
+def test_without_privileges_a_priority_is_one_line() -> None:
+    done = as_nobody("probe", "spin", "-c", str(CPU), "-d", "1s", "-P", "f:10")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "f:10" in done.stderr
+
+
+def test_json_carries_the_explanation() -> None:
+    done = run("probe", "spin", "-c", str(CPU), "-d", "1s", "--json")
+    assert done.returncode == 0, done.stderr
+    [spin] = json.loads(done.stdout)["spin"][0]["cpus"]
+    assert {"explained_share", "lost_ns", "gaps", "parts", "unexplained_ns"} <= set(spin)
+    named = sum(part["net_ns"] for part in spin["parts"])
+    assert named + spin["unexplained_ns"] == spin["lost_ns"]
+    assert spin["explained_share"] == pytest.approx(1 - spin["unexplained_ns"] / spin["lost_ns"])

@@ -1,0 +1,29 @@
+"""What of a trace befell one thread."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noisetop.event import INTERRUPTION, Source
+from noisetop.probe.traced import Trace
+from noisetop.summary import Losses
+
+
+def test_the_idle_task_takes_a_cpu_from_nobody() -> None:
+    table = np.zeros(4, INTERRUPTION)
+    table["victim_tid"] = (7, 7, 7, 8)
+    table["source"] = (0, 1, 2, 1)
+    table["tid"] = (0, 5, 0, 5)
+    sources = [Source(("thread", "swapper/1")), Source(("thread", "x")), Source(("timer", "y"))]
+    trace = Trace([table[:2], table[2:]], sources)
+    assert trace.of_victim(7)["source"].tolist() == [1, 2]
+    assert len(trace.all()) == 4
+
+
+def test_losses_are_those_of_the_cpu_and_of_what_comes_after_its_ring() -> None:
+    losses = Losses(by_cpu={1: {"ring_full": 2, "switch": 9}, 2: {"ring_full": 4}}, unread=3)
+    trace = Trace([], [], losses, ("a", "b"))
+    assert trace.lost_on(1) == 5
+    assert trace.unreported_switches(1) == 9
+    assert len(trace.of_victim(7)) == 0
+    assert trace.notes() == ["not traced, this kernel has no a, b"]
