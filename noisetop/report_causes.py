@@ -83,7 +83,7 @@ def by_trigger(trigger: Trigger) -> str:
 
 def stack_lines(recording: Recording, trigger: Trigger, width: int) -> list[str]:
     """The kernel stack of a trigger, innermost function first; none when it was not recorded."""
-    functions = recording.stacks.get(trigger.stack, ())
+    functions = _without_us(recording.stacks.get(trigger.stack, ()))
     if not functions:
         return []
     indent = " " * _STACK_INDENT
@@ -95,3 +95,9 @@ def stack_lines(recording: Recording, trigger: Trigger, width: int) -> list[str]
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def _without_us(functions: tuple[str, ...]) -> tuple[str, ...]:
+    """A stack taken at a tracepoint begins with what called our program."""
+    tracing = [at for at, name in enumerate(functions) if name.startswith("__traceiter_")]
+    return functions[tracing[0] + 1 :] if tracing else functions

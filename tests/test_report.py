@@ -116,7 +116,9 @@ def caused() -> Recording:
             interruption(20_000, 1_500, source=3, trigger=3, trigger_ns=8_000),
             interruption(50_000, 40, source=1),
         ),
-        stacks={12: ("smp_call_function_many", "membarrier")},
+        stacks={
+            12: ("bpf_prog_1", "__traceiter_csd_queue_cpu", "smp_call_function_many", "membarrier")
+        },
         waits={100: TaskWait({"woken": 3, "throttled": 1}, {"woken": 900, "throttled": 100}, 400)},
     )
 
