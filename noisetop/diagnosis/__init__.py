@@ -74,9 +74,7 @@ def _findings(outcome: Outcome) -> tuple[Finding, ...]:
     return (outcome,) if isinstance(outcome, Finding) else tuple(outcome)
 
 
-def _without(
-    left: tuple[Share, ...], findings: Iterable[Finding], rule: Rule
-) -> tuple[Share, ...]:
+def _without(left: tuple[Share, ...], findings: Iterable[Finding], rule: Rule) -> tuple[Share, ...]:
     """What is left when the findings have taken theirs."""
     offered = {id(share) for share in left}
     claimed: set[int] = set()

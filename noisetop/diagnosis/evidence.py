@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from noisetop.errors import NoisetopError
 from noisetop.event import INTERRUPTION, Interruptions, Source
 from noisetop.histogram import BUCKETS, bucket_of, edges_ns
 from noisetop.recording import Recording
+from noisetop.system import parse_cpu_list
 from noisetop.trigger import Trigger
 from noisetop.waits import TaskWait
 
@@ -137,9 +140,7 @@ class Collector:
                 self._match(table, rows, candidates, found)
         return found
 
-    def _match(
-        self, table: Interruptions, rows: Index, inner: Interruptions, found: Index
-    ) -> None:
+    def _match(self, table: Interruptions, rows: Index, inner: Interruptions, found: Index) -> None:
         for cpu in np.unique(table["cpu"][rows]).tolist():
             mine = inner[inner["cpu"] == cpu]
             if not len(mine):
@@ -188,7 +189,7 @@ class Collector:
         starts = table["start_ns"][order].astype(np.int64)
         changed = (cpus[1:] != cpus[:-1]) | (causes[1:] != causes[:-1])
         edges = [0, *(np.flatnonzero(changed) + 1).tolist(), len(order)]
-        for begin, end in zip(edges[:-1], edges[1:], strict=True):
+        for begin, end in pairwise(edges):
             key = int(cpus[begin]), int(causes[begin])
             mine = starts[begin:end]
             before = self._last_ns.get(key)
@@ -238,3 +239,43 @@ def collect(recording: Recording) -> tuple[Share, ...]:
     for chunk in recording.chunks():
         collector.add(chunk)
     return collector.shares()
+
+
+def evidence_of(
+    recording: Recording,
+    *,
+    online: Sequence[int] = (),
+    realtime: frozenset[str] | None = None,
+) -> Evidence:
+    """What a recording says; it knows about its machine what stands in its head.
+
+    ``online``: CPUs of the machine where the recording does not tell. Raises NoisetopError when it
+    is damaged.
+    """
+    shares = collect(recording)
+    return Evidence(
+        shares=shares,
+        duration_ns=max(recording.duration_ns, 1),
+        start_ns=recording.start_ns,
+        cpus=recording.cpus,
+        online=_cpus(recording, "online") or tuple(online),
+        nohz_full=frozenset(_cpus(recording, "nohz_full")),
+        waits=dict(recording.waits.by_task()),
+        tasks=dict(recording.tasks),
+        realtime=realtime,
+        incomplete=_incomplete(recording),
+    )
+
+
+def _cpus(recording: Recording, name: str) -> tuple[int, ...]:
+    try:
+        return parse_cpu_list(str(recording.metadata.get(name) or ""))
+    except NoisetopError:  # written by another program or by hand
+        return ()
+
+
+def _incomplete(recording: Recording) -> str:
+    if recording.damage:
+        return recording.damage
+    lost = recording.losses.total
+    return f"{lost} events were lost" if lost else ""

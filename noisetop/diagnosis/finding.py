@@ -57,8 +57,7 @@ class Finding:
     @property
     def count(self) -> int:
         """Interruptions. What an interrupt ran inside counts with the interrupt, once."""
-        outer = sum(share.count for share in self.shares if not _inner(share, self.shares))
-        return outer or sum(share.count for share in self.shares)
+        return sum(share.count for share in self._outer())
 
     @property
     def net_ns(self) -> int:
@@ -94,11 +93,16 @@ class Finding:
         largest = max(self.shares, key=lambda share: share.net_ns, default=None)
         return largest.period_ns if largest else 0
 
+    def _outer(self) -> Iterable[Share]:
+        """Without what ran inside an interruption that is there as well."""
+        inside = {(share.cpu, share.ran) for share in self.shares if share.ran}
+        return [share for share in self.shares if (share.cpu, share.path) not in inside]
+
     def senders(self) -> tuple[Sender, ...]:
         """Who caused it, largest first; without what nobody is known for."""
         totals: dict[str, list[Sender]] = {}
-        for share in self.shares:
-            if share.trigger.label and not _inner(share, self.shares):
+        for share in self._outer():
+            if share.trigger.label:
                 one = Sender(share.trigger, share.count, share.net_ns)
                 totals.setdefault(share.trigger.label, []).append(one)
         merged = [
@@ -106,11 +110,6 @@ class Finding:
             for same in totals.values()
         ]
         return tuple(sorted(merged, key=lambda one: (-one.net_ns, one.trigger)))
-
-
-def _inner(share: Share, shares: Iterable[Share]) -> bool:
-    """Whether it ran inside an interruption that is there as well."""
-    return any(other.ran == share.path and other.cpu == share.cpu for other in shares)
 
 
 @dataclass(frozen=True, slots=True)

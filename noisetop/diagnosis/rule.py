@@ -97,6 +97,11 @@ def by_step(number: int) -> Subject:
     return subject
 
 
+def by_function(share: Share) -> str:
+    """One finding for each function that ran inside something else."""
+    return share.cause[-1] if len(share.cause) > 2 else ""
+
+
 def facts(evidence: Evidence, share: Share, about: str) -> Mapping[str, str]:
     """What texts of rules may mention in braces. ``{q}`` is for a shell."""
     keep = tuple(cpu for cpu in evidence.online if cpu not in evidence.cpus)

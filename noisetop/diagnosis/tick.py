@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisetop.diagnosis.evidence import Evidence, Share
 from noisetop.diagnosis.finding import Confidence, Finding
-from noisetop.diagnosis.rule import LAST, Texts, cause, grouped, hrtimers, rule, softirqs
+from noisetop.diagnosis.rule import Texts, cause, grouped, hrtimers, rule, softirqs
 from noisetop.trigger import TICK_FUNCTIONS
 
 _SLOWEST_TICK_NS = 20_000_000  # CONFIG_HZ is 100 or more; with a margin for late ones
@@ -77,6 +77,7 @@ def tick_for_two_programs(evidence: Evidence, texts: Texts) -> list[Finding]:
     effect="the clock interrupt stops when its reason has gone",
     confirm="trace timer:tick_stop on the CPU: its dependency names the reason",
     source="D03, D05 to D08; tick-sched.c",
+    rank=(-8,),
 )
 def tick_kept_alive(evidence: Evidence, texts: Texts) -> list[Finding]:
     """A running tick without a second program."""
@@ -92,7 +93,7 @@ def tick_kept_alive(evidence: Evidence, texts: Texts) -> list[Finding]:
     undo="nothing was changed",
     confirm="a TIMER softirq with the function follows each of them",
     source="A3, D18; tick_nohz_next_event()",
-    rank=LAST,
+    rank=(-7,),
 )
 def tick_for_a_timer(evidence: Evidence, texts: Texts) -> list[Finding]:
     """What is left of the tick on CPUs that may stop it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisetop.diagnosis.finding import Confidence
-from noisetop.diagnosis.rule import by_step, cause, softirqs, timers, works
+from noisetop.diagnosis.rule import by_function, cause, softirqs, timers, works
 
 _SPREAD = "isolcpus=domain,{cpus}, or echo {mask} > /sys/devices/virtual/workqueue/cpumask"
 _SPREAD_BACK = "echo the former mask into /sys/devices/virtual/workqueue/cpumask"
@@ -201,17 +201,18 @@ RULES = (
         "unbound-worker",
         "The kernel does deferred work on this CPU that could run anywhere ({about})",
         ("thread", "kworker/u*"),
-        subject=by_step(-1),
+        subject=by_function,
         remedy=_SPREAD,
         undo=_SPREAD_BACK,
         confirm="cat /sys/devices/virtual/workqueue/cpumask includes the CPU",
         source="D25; kernel/workqueue.c",
+        fallback="The kernel does deferred work on this CPU that could run anywhere",
     ),
     cause(
         "bound-work",
         "The kernel does deferred work that was queued on this CPU ({about})",
         ("thread", "kworker/*", "*"),
-        subject=by_step(-1),
+        subject=by_function,
         remedy="stop or move what queues it, see who sent it: taskset -pc {keep} PID",
         undo="taskset -pc with the CPUs that it had before",
         confirm=_WHO + "; grep -w {function} /proc/kallsyms shows the module",
@@ -233,10 +234,11 @@ RULES = (
         "A driver finishes its interrupt later on this CPU (tasklet)",
         *softirqs("TASKLET"),
         *softirqs("HI"),
-        subject=by_step(-1),
+        subject=by_function,
         remedy="move the driver's interrupt off this CPU, see the findings about interrupts",
         undo="move it back",
         confirm="the function's module: grep -w {function} /proc/kallsyms",
         source="D26; kernel/softirq.c",
+        fallback="A driver finishes its interrupt later on this CPU (tasklet)",
     ),
 )
