@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from noisetop.checks import CheckResult, Status
 from noisetop.checks.result import SourcePattern
-from noisetop.diagnosis.evidence import Path
+from noisetop.diagnosis.evidence import Path, is_program
 from noisetop.diagnosis.finding import Finding
 
 _MOST = 3
@@ -20,7 +20,7 @@ def related(finding: Finding, audit: Sequence[CheckResult]) -> tuple[CheckResult
         (_narrowest(result, paths), result)
         for result in audit
         if result.status in (Status.FAIL, Status.WARN)
-        and any(result.explains_source(path) for path in paths)
+        and any(_begins(path, pattern) for path in paths for pattern in result.explains)
     ]
     scored.sort(key=lambda item: (-item[0], item[1].check.rank, item[1].id))
     return tuple(result for _, result in scored[:_MOST])
@@ -35,4 +35,7 @@ def _narrowest(result: CheckResult, paths: Sequence[Path]) -> int:
 
 
 def _begins(path: Path, pattern: SourcePattern) -> bool:
+    # What holds for all threads says nothing about those of the kernel.
+    if pattern == ("thread",) and not is_program(path):
+        return False
     return len(pattern) <= len(path) and all(map(fnmatchcase, path, pattern))

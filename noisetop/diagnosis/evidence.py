@@ -33,6 +33,25 @@ _MIDDLES = (edges_ns()[:-1] + edges_ns()[1:]) / 2.0
 _ABOUT = 2  # buckets on either side of the fullest one: within 12.5 %
 
 
+_KERNEL_THREADS = (
+    *("cpuhp/", "idle_inject/", "irq/", "irq_work/", "kauditd", "kcompactd", "khugepaged"),
+    *("khungtaskd", "kipmi", "ksmd", "ksoftirqd/", "kswapd", "ktimers/", "kworker/"),
+    *("migration/", "napi/", "pr/", "rcu", "sugov:", "swapper/", "watchdogd"),
+)
+THROTTLED = "throttled"
+"""In the place of a thread: the idle task ran although a victim wanted to."""
+
+
+def is_program(path: Path) -> bool:
+    """Whether a source is a program, as far as its name tells: no thread of the kernel."""
+    return (
+        len(path) > 1
+        and path[0] == "thread"
+        and path[1] != THROTTLED
+        and not path[1].startswith(_KERNEL_THREADS)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """Noise of one source on one CPU with one trigger; the smallest part that a rule can claim."""

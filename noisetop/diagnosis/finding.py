@@ -102,7 +102,7 @@ class Finding:
         """Who caused it, largest first; without what nobody is known for."""
         totals: dict[str, list[Sender]] = {}
         for share in self._outer():
-            if share.trigger.label:
+            if share.trigger.label and share.trigger.context != "tick":
                 one = Sender(share.trigger, share.count, share.net_ns)
                 totals.setdefault(share.trigger.label, []).append(one)
         merged = [

@@ -23,6 +23,10 @@ _LABEL = 10
 _SENDERS = 3
 _LONGEST = 400
 _UNEXPLAINED = 10
+_VERBS = frozenset(
+    ["echo", "sysctl", "taskset", "for", "cpupower", "ethtool", "umount", "mount", "noisetop"]
+)
+_PROSE = (", ", "; if ", " for every ", " for the ", " with the ", " the former ", " of the ")
 
 
 def text(
@@ -48,7 +52,15 @@ def text(
 
 def _wrapped(words: str, width: int) -> list[str]:
     shown = words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
-    return textwrap.wrap(printable(shown), max(width, 20)) or [""]
+    return textwrap.wrap(printable(shown), max(width, 20), break_on_hyphens=False) or [""]
+
+
+def _command(words: str, width: int) -> list[str]:
+    """A command that can still be pasted; or words, where it is not only a command."""
+    verb = words.partition(" ")[0]
+    if verb in _VERBS and not any(mark in words for mark in _PROSE):
+        return wrap_command(words, width)
+    return _wrapped(words, width)
 
 
 def _row(label: str, lines: Sequence[str]) -> list[str]:
@@ -95,8 +107,8 @@ def _finding(
         lines += _row("evidence", _wrapped(sentence, inside))
     for result in related(finding, audit):
         lines += _row("check", _wrapped(_check_line(result), inside))
-    lines += _row("remedy", wrap_command(finding.remedy, inside))
-    lines += _row("undo", wrap_command(finding.undo, inside))
+    lines += _row("remedy", _command(finding.remedy, inside))
+    lines += _row("undo", _command(finding.undo, inside))
     if finding.reboot:
         lines += _row("", ["takes effect after a reboot"])
     lines += _row("effect", _wrapped(effect(finding, diagnosis), inside))
@@ -120,6 +132,10 @@ def _cost(finding: Finding, diagnosis: Diagnosis) -> str:
     return "; ".join(parts)
 
 
+def _times(count: int) -> str:
+    return "1 interruption" if count == 1 else f"{format_count(count)} interruptions"
+
+
 def _evidence(finding: Finding, diagnosis: Diagnosis) -> list[str]:
     worst = finding.worst
     if worst is None:
@@ -127,7 +143,7 @@ def _evidence(finding: Finding, diagnosis: Diagnosis) -> list[str]:
     every = f", one every {format_ns(finding.period_ns)}" if finding.period_ns else ""
     at_ns = max(worst.max_start_ns - diagnosis.evidence.start_ns, 0)
     sentences = [
-        f"{format_count(finding.count)} interruptions{every}; longest {format_ns(worst.max_ns)} "
+        f"{_times(finding.count)}{every}; longest {format_ns(worst.max_ns)} "
         f"on CPU {worst.cpu} at +{format_ns(at_ns)}",
         "seen as " + ", ".join(Source(path).label for path in finding.paths[:2]),
     ]

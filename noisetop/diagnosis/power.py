@@ -34,7 +34,7 @@ RULES = (
         ("thread", "kidle_inj/*"),
         remedy="better cooling, then: modprobe -r intel_powerclamp",
         undo="modprobe intel_powerclamp",
-        confirm="grep . /sys/class/thermal/cooling_device*/{{type,cur_state}}",
+        confirm="grep . /sys/class/thermal/cooling_device*/cur_state",
         source="D102; drivers/powercap/idle_inject.c",
     ),
     cause(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisetop.diagnosis.evidence import Evidence, Share
+from noisetop.diagnosis.evidence import THROTTLED, Evidence, Share, is_program
 from noisetop.diagnosis.finding import CannotTell, Confidence, Finding, Outcome
 from noisetop.diagnosis.rule import LAST, Texts, by_step, cause, grouped, rule, waiting
 from noisetop.system import format_cpu_list
@@ -14,7 +14,7 @@ _FEW = 0.001
 
 
 def _threads(evidence: Evidence) -> list[Share]:
-    return [share for share in evidence.shares if share.path[0] == "thread"]
+    return [share for share in evidence.shares if share.path[0] == "thread" and share.path[1:]]
 
 
 @rule(
@@ -29,16 +29,12 @@ def _threads(evidence: Evidence) -> list[Share]:
 )
 def realtime_program(evidence: Evidence, texts: Texts) -> Outcome:
     """Threads whose name belongs to a real-time program now."""
-    mine = [share for share in _threads(evidence) if _is_program(share)]
+    mine = [share for share in evidence.shares if is_program(share.path)]
     if evidence.realtime is None:
         reason = "needs the priorities of programs: run it live, on the machine itself"
         return CannotTell(reason) if mine else None
     found = [share for share in mine if share.path[1] in evidence.realtime]
     return grouped("realtime-program", found, evidence, by_step(1), texts)
-
-
-def _is_program(share: Share) -> bool:
-    return share.path[1] not in ("self", "throttled") and not share.path[1].startswith("swapper/")
 
 
 @rule(
@@ -48,34 +44,33 @@ def _is_program(share: Share) -> bool:
     remedy=_MOVE,
     undo=_BACK,
     effect="the clock interrupt stops as well where nohz_full= names the CPU",
-    confirm="ps -eLo tid,psr,cls,comm | grep -Fw -- {q}",
+    confirm="ps -eLo tid,psr,cls,comm | grep -Fw -- {name}",
     source="D02, D97, D99, D100",
     rank=(*LAST, 1),
     confidence=Confidence.CERTAIN,
 )
 def other_program(evidence: Evidence, texts: Texts) -> list[Finding]:
     """All other threads."""
-    mine = [share for share in _threads(evidence) if _is_program(share)]
+    mine = _threads(evidence)
     return grouped("other-program", mine, evidence, by_step(1), texts)
 
 
 @rule(
     "quota",
-    "A CPU quota stopped the program: it had used up its share",
+    "The program wanted to run and was not allowed to: its CPU quota was used up",
     seen_as="thread › throttled, and waits of the kind throttled",
     remedy="echo max > /sys/fs/cgroup/GROUP/cpu.max for the group with the quota",
     undo="echo the former two numbers into the same cpu.max",
     effect="the group may then use all of its CPUs all the time",
     confirm="grep nr_throttled /sys/fs/cgroup/*/cpu.stat before and after",
     source="D03, D95; kernel/sched/fair.c",
-    confidence=Confidence.CERTAIN,
 )
 def quota(evidence: Evidence, texts: Texts) -> Finding | None:
     """The idle task in place of a program that wants to run, and what its threads waited."""
     mine = [
         share
         for share in _threads(evidence)
-        if share.path[1] == "throttled" or share.path[1].startswith("swapper/")
+        if share.path[1] == THROTTLED or share.path[1].startswith("swapper/")
     ]
     return _with_waits("quota", "throttled", mine, evidence, texts)
 
@@ -158,7 +153,7 @@ RULES = (
         subject=by_step(1),
         remedy=_MOVE,
         undo=_BACK,
-        confirm="ps -eLo tid,psr,comm | grep -Fw -- {q}",
+        confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
         source="D46, D98",
     ),
     cause(
@@ -192,7 +187,7 @@ RULES = (
         subject=by_step(1),
         remedy="reservedSystemCPUs of the kubelet, or CPUAffinity={keep} of the service",
         undo="the former configuration",
-        confirm="ps -eLo tid,psr,comm | grep -Fw -- {q}",
+        confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
         source="D97, D100",
     ),
     cause(
@@ -282,7 +277,7 @@ RULES = (
         subject=by_step(1),
         remedy=_MOVE,
         undo=_BACK,
-        confirm="ps -eLo tid,psr,comm | grep -Fw -- {q}",
+        confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
         source="D71",
     ),
 )

@@ -19,6 +19,7 @@ Subject = Callable[[Share], str]
 """Which of several findings of a rule a share belongs to."""
 
 _SUFFIX = re.compile(r"\.(isra|constprop|cold|part|llvm)\.[\w.]*$|\.cold$")
+_EXPRESSION = re.compile(r"([][\\.^$*+?(){}|])")
 
 
 def matches(pattern: Pattern, path: Path) -> bool:
@@ -103,7 +104,7 @@ def by_function(share: Share) -> str:
 
 
 def facts(evidence: Evidence, share: Share, about: str) -> Mapping[str, str]:
-    """What texts of rules may mention in braces. ``{q}`` is for a shell."""
+    """What texts of rules may mention in braces. ``{name}`` is for a shell, ``{q}`` for pgrep."""
     keep = tuple(cpu for cpu in evidence.online if cpu not in evidence.cpus)
     kept = keep or evidence.online[:1] or (0,)
     watched = format_cpu_list(evidence.cpus)
@@ -111,7 +112,8 @@ def facts(evidence: Evidence, share: Share, about: str) -> Mapping[str, str]:
     number = re.match(r"\d+(?= |$)", step)
     return {
         "about": about or "something",
-        "q": shlex.quote(about),
+        "name": shlex.quote(about) if about else "PROGRAM",
+        "q": "-- " + shlex.quote(_EXPRESSION.sub(r"\\\1", about)) if about else "PROGRAM",
         "function": share.cause[-1],
         "keep": format_cpu_list(kept),
         "mask": format(sum(1 << cpu for cpu in kept), "x"),

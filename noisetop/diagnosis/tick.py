@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from noisetop.diagnosis.evidence import Evidence, Share
+from noisetop.diagnosis.evidence import Evidence, Share, is_program
 from noisetop.diagnosis.finding import Confidence, Finding
 from noisetop.diagnosis.rule import Texts, cause, grouped, hrtimers, rule, softirqs
 from noisetop.trigger import TICK_FUNCTIONS
 
 _SLOWEST_TICK_NS = 20_000_000  # CONFIG_HZ is 100 or more; with a margin for late ones
-_KERNEL_THREADS = ("kworker/", "ksoftirqd/", "migration/", "rcu", "swapper/", "throttled", "irq/")
 
 
 def _ticks(evidence: Evidence, *, quiet: bool) -> list[Share]:
@@ -27,11 +26,7 @@ def _runs(share: Share) -> bool:
 
 def _shared(evidence: Evidence) -> set[int]:
     """CPUs on which another program ran."""
-    return {
-        share.cpu
-        for share in evidence.shares
-        if share.path[0] == "thread" and not share.path[1].startswith(_KERNEL_THREADS)
-    }
+    return {share.cpu for share in evidence.shares if is_program(share.path)}
 
 
 @rule(
