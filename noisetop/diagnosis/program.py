@@ -14,7 +14,7 @@ _FEW = 0.001
 
 
 def _threads(evidence: Evidence) -> list[Share]:
-    return [share for share in evidence.shares if share.path[0] == "thread" and share.path[1:]]
+    return [share for share in evidence.shares if share.path[:1] == ("thread",) and share.path[1:]]
 
 
 @rule(

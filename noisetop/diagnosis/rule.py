@@ -93,7 +93,7 @@ def by_step(number: int) -> Subject:
     """One finding for each value of a step of the path, -1 being the last."""
 
     def subject(share: Share) -> str:
-        return share.cause[number]
+        return share.cause[min(number, len(share.cause) - 1)]
 
     return subject
 
