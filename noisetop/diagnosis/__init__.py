@@ -1,0 +1,86 @@
+"""From observed noise to cause and remedy: rules, one module per subject.
+
+A new rule is a row ``cause(...)`` or a function with the decorator ``rule`` in a module of this
+package. Rules are asked from the narrowest to the widest, and each sees only what none before it
+has claimed; so every nanosecond is explained once or not at all.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from noisetop.diagnosis.evidence import Evidence, Share
+from noisetop.diagnosis.finding import CannotTell, Finding, Outcome, Rule
+
+__all__ = ["Diagnosis", "Evidence", "Finding", "Rule", "all_rules", "diagnose"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Findings, most expensive first, and what is left. Adds up to the noise of the evidence."""
+
+    evidence: Evidence
+    findings: tuple[Finding, ...]
+    unexplained: tuple[Share, ...]
+    unsure: tuple[tuple[Rule, CannotTell], ...]
+    """Rules that lacked something."""
+
+    @property
+    def explained_ns(self) -> int:
+        """Noise that findings claim."""
+        return sum(finding.net_ns for finding in self.findings)
+
+    @property
+    def unexplained_ns(self) -> int:
+        """Noise that no rule claims."""
+        return sum(share.net_ns for share in self.unexplained)
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule of this package, in the order in which they are asked."""
+    found: dict[str, Rule] = {}
+    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
+        for value in vars(importlib.import_module(module.name)).values():
+            rules = value if isinstance(value, tuple) else (value,)
+            found.update({one.name: one for one in rules if isinstance(one, Rule)})
+    return tuple(sorted(found.values(), key=lambda rule: (rule.rank, rule.name)))
+
+
+def diagnose(evidence: Evidence, rules: Iterable[Rule] | None = None) -> Diagnosis:
+    """Asks the rules (default: all)."""
+    left = evidence.shares
+    findings: list[Finding] = []
+    unsure: list[tuple[Rule, CannotTell]] = []
+    for rule in all_rules() if rules is None else rules:
+        outcome = rule.judge(replace(evidence, shares=left))
+        if isinstance(outcome, CannotTell):
+            unsure.append((rule, outcome))
+            continue
+        said = _findings(outcome)
+        left = _without(left, said, rule)
+        findings += said
+    findings.sort(key=lambda finding: (-finding.cost_ns, finding.key))
+    return Diagnosis(evidence, tuple(findings), left, tuple(unsure))
+
+
+def _findings(outcome: Outcome) -> tuple[Finding, ...]:
+    if outcome is None or isinstance(outcome, CannotTell):
+        return ()
+    return (outcome,) if isinstance(outcome, Finding) else tuple(outcome)
+
+
+def _without(left: tuple[Share, ...], findings: Iterable[Finding], rule: Rule) -> tuple[Share, ...]:
+    """What is left when the findings have taken theirs."""
+    offered = {id(share) for share in left}
+    claimed: set[int] = set()
+    for finding in findings:
+        for share in finding.shares:
+            if id(share) not in offered or id(share) in claimed:
+                raise ValueError(f"rule {rule.name} claims what is not its own")
+            claimed.add(id(share))
+    return tuple(share for share in left if id(share) not in claimed)

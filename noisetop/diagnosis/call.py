@@ -1,0 +1,105 @@
+"""Functions that one CPU makes another one run, and wake-ups across CPUs."""
+
+from __future__ import annotations
+
+from noisetop.diagnosis.finding import Confidence
+from noisetop.diagnosis.rule import by_sender, by_step, calls, cause
+
+_STACK = "the sender's kernel stack in the recording"
+
+RULES = (
+    cause(
+        "membarrier",
+        "{about} orders memory accesses of all its threads (membarrier)",
+        *calls("ipi_mb", "ipi_sync_core", "ipi_rseq", "ipi_sync_rq_state"),
+        subject=by_sender,
+        remedy="keep threads of that process off this CPU: taskset -apc {keep} $(pgrep -xo {q})",
+        undo="taskset -apc {cpus} $(pgrep -xo {q})",
+        confirm="strace -f -e trace=membarrier -p $(pgrep -xo {q})",
+        source="D45; kernel/sched/membarrier.c",
+        fallback="A program orders memory accesses of all its threads (membarrier)",
+    ),
+    cause(
+        "wake-up-call",
+        "{about} wakes programs on this CPU from another one",
+        *calls("sched_ttwu_pending"),
+        subject=by_sender,
+        remedy="keep who is woken off this CPU: taskset -pc {keep} PID",
+        undo="taskset -pc with the CPUs that it had before",
+        confirm="trace sched:sched_waking: which task is woken",
+        source="D51; kernel/sched/core.c",
+        fallback="Programs on this CPU are woken from another one",
+    ),
+    cause(
+        "reschedule",
+        "{about} asks this CPU to look for another program to run",
+        ("ipi", "reschedule"),
+        subject=by_sender,
+        remedy="keep all but one program off this CPU: isolcpus=domain,{cpus} or a cpuset",
+        undo="take isolcpus= off, or give the cpuset its former CPUs",
+        confirm="trace sched:sched_waking with target_cpu={cpu}",
+        source="D51, D104; kernel/sched/core.c",
+        fallback="Another CPU asks this one to look for another program to run",
+    ),
+    cause(
+        "bandwidth-unthrottle",
+        "A group of programs may run again after its CPU quota was used up",
+        *calls("__cfsb_csd_unthrottle"),
+        remedy="echo max > /sys/fs/cgroup/GROUP/cpu.max for the group with the quota",
+        undo="echo the former two numbers into the same cpu.max",
+        confirm="grep nr_throttled /sys/fs/cgroup/*/cpu.stat",
+        source="D03; kernel/sched/fair.c",
+    ),
+    cause(
+        "process-feature",
+        "{about} switched a feature of its process on all its CPUs",
+        *calls("flush_ldt", "enable_lam_func", "cr4_update_pce", "load_new_mm_cr3"),
+        subject=by_sender,
+        remedy="do it before the run",
+        undo="nothing was changed",
+        confirm=_STACK,
+        source="symbol index",
+        fallback="A program switched a feature of its process on all its CPUs",
+    ),
+    cause(
+        "remote-call",
+        "Another CPU made this one run {about}",
+        ("ipi", "*", "*"),
+        subject=by_step(-1),
+        remedy="stop or move who sent it, see below",
+        confirm=_STACK + "; grep -w {function} /proc/kallsyms shows the module",
+        source="symbol index",
+        confidence=Confidence.LIKELY,
+    ),
+    cause(
+        "call-alone",
+        "Another CPU interrupted this one, and its function had run already",
+        ("ipi", "call_function*"),
+        whole=True,
+        remedy="follow the findings about functions that other CPUs make this one run",
+        undo="nothing was changed",
+        confirm=_STACK,
+        source="kernel/smp.c: one interrupt may serve several calls",
+        confidence=Confidence.LIKELY,
+    ),
+    cause(
+        "self-interrupt",
+        "{about} made the kernel interrupt this CPU to do something a moment later",
+        ("ipi", "irq_work"),
+        subject=by_sender,
+        remedy="stop profilers, tracers and kernel messages on this CPU",
+        confirm=_STACK,
+        source="symbol index, irq_work functions",
+        confidence=Confidence.POSSIBLE,
+        fallback="The kernel interrupted this CPU to do something a moment later",
+    ),
+    cause(
+        "platform-interrupt",
+        "The platform interrupts this CPU for the kernel's own use",
+        ("ipi", "x86_platform_ipi"),
+        remedy="ask the vendor of the platform or hypervisor",
+        undo="nothing was changed",
+        confirm="grep PLT /proc/interrupts",
+        source="arch/x86/kernel/irq.c",
+    ),
+)

@@ -1,0 +1,300 @@
+"""What the rules look at: noise by CPU, source, what it ran and who caused it; pure numpy.
+
+An interrupt or a thread that ran something else inside (a timer function, a function call from
+another CPU, a work item) is kept apart by what it ran, so that the time of entering and leaving it
+goes to the cause and not to the interrupt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from noisetop.errors import NoisetopError
+from noisetop.event import INTERRUPTION, Interruptions, Source
+from noisetop.histogram import BUCKETS, bucket_of, edges_ns
+from noisetop.recording import Recording
+from noisetop.system import parse_cpu_list
+from noisetop.trigger import Trigger
+from noisetop.waits import TaskWait
+
+Path = tuple[str, ...]
+Index = npt.NDArray[np.int64]
+
+_NOTHING = -1
+_CARRIED = 4096
+_FEWEST_INTERVALS = 8
+_REGULAR_SHARE = 0.6
+_MIDDLES = (edges_ns()[:-1] + edges_ns()[1:]) / 2.0
+_ABOUT = 2  # buckets on either side of the fullest one: within 12.5 %
+
+
+_KERNEL_THREADS = (
+    *("cpuhp/", "idle_inject/", "irq/", "irq_work/", "kauditd", "kcompactd", "khugepaged"),
+    *("khungtaskd", "kipmi", "ksmd", "ksoftirqd/", "kswapd", "ktimers/", "kworker/"),
+    *("migration/", "napi/", "pr/", "rcu", "sugov:", "swapper/", "watchdogd"),
+)
+THROTTLED = "throttled"
+"""In the place of a thread: the idle task ran although a victim wanted to."""
+
+
+def is_program(path: Path) -> bool:
+    """Whether a source is a program, as far as its name tells: no thread of the kernel."""
+    return (
+        len(path) > 1
+        and path[0] == "thread"
+        and path[1] != THROTTLED
+        and not path[1].startswith(_KERNEL_THREADS)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Noise of one source on one CPU with one trigger; the smallest part that a rule can claim."""
+
+    cpu: int
+    path: Path
+    ran: Path
+    """What it ran inside first, as a source path; empty: nothing else."""
+    trigger: Trigger
+    stack: tuple[str, ...]
+    """Kernel stack of the trigger, innermost function first; empty: not known."""
+    count: int
+    net_ns: int
+    max_ns: int
+    """Largest net time of one interruption."""
+    max_start_ns: int
+    """When that one began, CLOCK_MONOTONIC."""
+    period_ns: int = 0
+    """Usual time between two of this source on this CPU, whoever caused them; 0: not regular."""
+
+    @property
+    def cause(self) -> Path:
+        """The path that says most: what it ran, or itself."""
+        return self.ran or self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All noise of a recording, and what is known about the machine that it was made on."""
+
+    shares: tuple[Share, ...]
+    duration_ns: int
+    start_ns: int
+    cpus: tuple[int, ...]
+    online: tuple[int, ...] = ()
+    nohz_full: frozenset[int] = frozenset()
+    waits: dict[int, TaskWait] = field(default_factory=dict)
+    """Of victims, by tid."""
+    tasks: dict[int, str] = field(default_factory=dict)
+    realtime: frozenset[str] | None = None
+    """Names of programs that go before all normal ones; None: not known."""
+    incomplete: str = ""
+    """Why the recording does not hold all that happened; empty: it does."""
+
+    @property
+    def noise_ns(self) -> int:
+        """All noise, as the summary of the recording has it."""
+        return sum(share.net_ns for share in self.shares)
+
+
+@dataclass(slots=True)
+class _Group:
+    """Running totals of a share."""
+
+    count: int = 0
+    net_ns: int = 0
+    max_ns: int = -1
+    max_start_ns: int = 0
+
+
+@dataclass(slots=True)
+class Collector:
+    """Folds tables of interruptions into shares, in memory that follows the number of sources and
+    triggers and not that of events. The lists may grow between calls."""
+
+    sources: Sequence[Source]
+    triggers: Sequence[Trigger]
+    stacks: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    _groups: dict[tuple[int, int, int, int], _Group] = field(default_factory=dict)
+    _intervals: dict[tuple[int, int], Index] = field(default_factory=dict)
+    _last_ns: dict[tuple[int, int], int] = field(default_factory=dict)
+    _inner: Interruptions = field(default_factory=lambda: np.empty(0, INTERRUPTION))
+
+    def add(self, table: Interruptions) -> None:
+        """Adds interruptions. Those of an idle CPU took nobody's time and are left out."""
+        table = table[table["victim_tid"] != 0]
+        if not len(table):
+            return
+        ran = self._ran(table)
+        self._add_groups(table, ran)
+        # What an interrupt ran begins with it, and counts once.
+        self._add_intervals(table[ran == _NOTHING])
+
+    def _outer_of(self) -> dict[int, set[int]]:
+        """Sources that others lie in by their path, with the numbers of those others."""
+        by_path = {source.path: number for number, source in enumerate(self.sources)}
+        outer: dict[int, set[int]] = {}
+        for number, source in enumerate(self.sources):
+            around = by_path.get(source.path[:-1])
+            if around is not None:
+                outer.setdefault(around, set()).add(number)
+        return outer
+
+    def _ran(self, table: Interruptions) -> Index:
+        """For each row the source of the first thing that began inside it and belongs to it."""
+        found = np.full(len(table), _NOTHING, np.int64)
+        outer = self._outer_of()
+        nested = np.array(sorted(set().union(*outer.values())), np.int64)
+        inner = np.concatenate([self._inner, table[np.isin(table["source"], nested)]])
+        self._inner = inner[-_CARRIED:]
+        for around, inside in outer.items():
+            rows = np.flatnonzero(table["source"] == around)
+            candidates = inner[np.isin(inner["source"], list(inside))]
+            if len(rows) and len(candidates):
+                self._match(table, rows, candidates, found)
+        return found
+
+    def _match(self, table: Interruptions, rows: Index, inner: Interruptions, found: Index) -> None:
+        for cpu in np.unique(table["cpu"][rows]).tolist():
+            mine = inner[inner["cpu"] == cpu]
+            if not len(mine):
+                continue
+            mine = mine[np.argsort(mine["start_ns"], kind="stable")]
+            here = rows[table["cpu"][rows] == cpu]
+            starts = table["start_ns"][here]
+            at = np.searchsorted(mine["start_ns"], starts)
+            inside = at < len(mine)
+            at = np.minimum(at, len(mine) - 1)
+            inside &= mine["start_ns"][at] < starts + table["gross_ns"][here]
+            found[here[inside]] = mine["source"][at[inside]]
+
+    def _add_groups(self, table: Interruptions, ran: Index) -> None:
+        keys = (table["trigger"], ran, table["source"], table["cpu"])
+        # Within a group the largest comes last, and of equal ones the earliest.
+        late = np.iinfo(np.int64).max - table["start_ns"].astype(np.int64)
+        order = np.lexsort((late, table["net_ns"], *keys))
+        changed = np.zeros(len(table), bool)
+        changed[0] = True
+        for key in keys:
+            changed[1:] |= key[order][1:] != key[order][:-1]
+        first = np.flatnonzero(changed)
+        last = np.append(first[1:], len(table)) - 1
+        nets = np.add.reduceat(table["net_ns"][order].astype(np.int64), first)
+        for place, (begin, end) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
+            row, largest = int(order[begin]), table[order[end]]
+            key_of_row = (
+                int(table["cpu"][row]),
+                int(table["source"][row]),
+                int(ran[row]),
+                int(table["trigger"][row]),
+            )
+            group = self._groups.setdefault(key_of_row, _Group())
+            group.count += end - begin + 1
+            group.net_ns += int(nets[place])
+            candidate = int(largest["net_ns"]), -int(largest["start_ns"])
+            if candidate > (group.max_ns, -group.max_start_ns):
+                group.max_ns, group.max_start_ns = candidate[0], -candidate[1]
+
+    def _add_intervals(self, table: Interruptions) -> None:
+        if not len(table):
+            return
+        order = np.lexsort((table["start_ns"], table["source"], table["cpu"]))
+        cpus, causes = table["cpu"][order], table["source"][order]
+        starts = table["start_ns"][order].astype(np.int64)
+        changed = (cpus[1:] != cpus[:-1]) | (causes[1:] != causes[:-1])
+        edges = [0, *(np.flatnonzero(changed) + 1).tolist(), len(order)]
+        for begin, end in pairwise(edges):
+            key = int(cpus[begin]), int(causes[begin])
+            mine = starts[begin:end]
+            before = self._last_ns.get(key)
+            gaps = np.diff(mine if before is None else np.concatenate([[before], mine]))
+            gaps = gaps[gaps > 0]
+            self._last_ns[key] = max(int(mine[-1]), before or 0)
+            counts = self._intervals.setdefault(key, np.zeros(BUCKETS, np.int64))
+            counts += np.bincount(bucket_of(gaps.astype(np.uint64)), minlength=BUCKETS)
+
+    def shares(self) -> tuple[Share, ...]:
+        """What was added so far, largest net time first."""
+        shares = [self._share(key, group) for key, group in self._groups.items()]
+        return tuple(sorted(shares, key=lambda one: (-one.net_ns, one.cpu, one.path, one.trigger)))
+
+    def _share(self, key: tuple[int, int, int, int], group: _Group) -> Share:
+        cpu, source, ran, trigger = key
+        who = self.triggers[trigger] if trigger < len(self.triggers) else Trigger()
+        return Share(
+            cpu=cpu,
+            path=self.sources[source].path,
+            ran=self.sources[ran].path if ran != _NOTHING else (),
+            trigger=who,
+            stack=self.stacks.get(who.stack, ()),
+            count=group.count,
+            net_ns=group.net_ns,
+            max_ns=group.max_ns,
+            max_start_ns=group.max_start_ns,
+            period_ns=_period_ns(self._intervals.get((cpu, ran if ran != _NOTHING else source))),
+        )
+
+
+def _period_ns(counts: Index | None) -> int:
+    """The interval that most are about as long as; 0 where there is none."""
+    total = int(counts.sum()) if counts is not None else 0
+    if counts is None or total < _FEWEST_INTERVALS:
+        return 0
+    fullest = int(counts.argmax())
+    near = np.arange(max(fullest - _ABOUT, 0), min(fullest + _ABOUT + 1, BUCKETS))
+    if counts[near].sum() < _REGULAR_SHARE * total:
+        return 0
+    return round(float(np.average(_MIDDLES[near], weights=counts[near])))
+
+
+def collect(recording: Recording) -> tuple[Share, ...]:
+    """Reads a recording once. Raises NoisetopError when it is damaged."""
+    collector = Collector(recording.sources, recording.triggers, recording.stacks)
+    for chunk in recording.chunks():
+        collector.add(chunk)
+    return collector.shares()
+
+
+def evidence_of(
+    recording: Recording,
+    *,
+    online: Sequence[int] = (),
+    realtime: frozenset[str] | None = None,
+) -> Evidence:
+    """What a recording says; it knows about its machine what stands in its head.
+
+    ``online``: CPUs of the machine where the recording does not tell. Raises NoisetopError when it
+    is damaged.
+    """
+    shares = collect(recording)
+    return Evidence(
+        shares=shares,
+        duration_ns=max(recording.duration_ns, 1),
+        start_ns=recording.start_ns,
+        cpus=recording.cpus,
+        online=_cpus(recording, "online") or tuple(online),
+        nohz_full=frozenset(_cpus(recording, "nohz_full")),
+        waits=dict(recording.waits.by_task()),
+        tasks=dict(recording.tasks),
+        realtime=realtime,
+        incomplete=_incomplete(recording),
+    )
+
+
+def _cpus(recording: Recording, name: str) -> tuple[int, ...]:
+    try:
+        return parse_cpu_list(str(recording.metadata.get(name) or ""))
+    except NoisetopError:  # written by another program or by hand
+        return ()
+
+
+def _incomplete(recording: Recording) -> str:
+    if recording.damage:
+        return recording.damage
+    lost = recording.losses.total
+    return f"{lost} events were lost" if lost else ""

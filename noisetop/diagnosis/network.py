@@ -1,0 +1,63 @@
+"""Network: packets handled on this CPU."""
+
+from __future__ import annotations
+
+from noisetop.diagnosis.rule import calls, cause, hrtimers, softirqs
+
+RULES = (
+    cause(
+        "packets-received",
+        "This CPU handles packets from the network",
+        *softirqs("NET_RX"),
+        remedy="ethtool -X IF with no queue for CPU {cpus}, and move the card's interrupts",
+        undo="ethtool -X IF default",
+        confirm="cat /proc/net/softnet_stat before and after: its row for CPU {cpu} grows",
+        source="D50, D65; net/core/dev.c",
+    ),
+    cause(
+        "packets-sent",
+        "This CPU finishes sending packets to the network",
+        *softirqs("NET_TX"),
+        remedy="send from other CPUs, and echo {mask} > /sys/class/net/IF/queues/tx-0/xps_cpus",
+        undo="echo 0 > /sys/class/net/IF/queues/tx-0/xps_cpus",
+        confirm="grep NET_TX /proc/softirqs before and after",
+        source="D49, D50; net/core/dev.c",
+    ),
+    cause(
+        "packet-steering",
+        "Another CPU hands packets from the network on to this one",
+        *calls("rps_trigger_softirq", "trigger_rx_softirq"),
+        remedy="echo {mask} > /sys/class/net/IF/queues/rx-0/rps_cpus for every queue",
+        undo="echo the former mask into the same files",
+        confirm="grep . /sys/class/net/*/queues/rx-*/rps_cpus; sysctl net.core.skb_defer_max",
+        source="D49; net/core/dev.c",
+    ),
+    cause(
+        "packet-threads",
+        "Threads that handle packets run on this CPU",
+        ("thread", "napi/*"),
+        ("thread", "backlog_napi/*"),
+        remedy="for t in $(pgrep ^napi/); do taskset -pc {keep} $t; done",
+        undo="for t in $(pgrep ^napi/); do taskset -pc {cpus} $t; done",
+        confirm="cat /sys/class/net/*/threaded",
+        source="D50; net/core/dev.c",
+    ),
+    cause(
+        "packet-timer",
+        "A network card's interrupt is put off with a timer on this CPU",
+        *hrtimers("napi_watchdog"),
+        remedy="echo 0 > /sys/class/net/IF/gro_flush_timeout",
+        undo="echo the former number into the same file",
+        confirm="grep . /sys/class/net/*/gro_flush_timeout",
+        source="D50; net/core/dev.c",
+    ),
+    cause(
+        "traffic-shaping",
+        "Packets are held back and sent by a timer of traffic shaping",
+        *hrtimers("qdisc_watchdog", "tcp_pace_kick", "tcp_compressed_ack_kick"),
+        remedy="send from other CPUs: taskset -pc {keep} PID, or tc qdisc del dev IF root",
+        undo="tc qdisc with the former discipline",
+        confirm="tc -s qdisc",
+        source="net/sched/sch_api.c",
+    ),
+)

@@ -1,0 +1,283 @@
+"""Programs and threads that take turns with the one that is measured."""
+
+from __future__ import annotations
+
+from noisetop.diagnosis.evidence import THROTTLED, Evidence, Share, is_program
+from noisetop.diagnosis.finding import CannotTell, Confidence, Finding, Outcome
+from noisetop.diagnosis.rule import LAST, Texts, by_step, cause, grouped, rule, waiting
+from noisetop.system import format_cpu_list
+
+_MOVE = "taskset -apc {keep} $(pgrep -xo {q}), or isolcpus=domain,{cpus}, or its own cpuset"
+_BACK = "taskset -apc {cpus} $(pgrep -xo {q})"
+_FEW = 0.001
+"""Share of the period below which a wait is not worth a finding."""
+
+
+def _threads(evidence: Evidence) -> list[Share]:
+    return [share for share in evidence.shares if share.path[:1] == ("thread",) and share.path[1:]]
+
+
+@rule(
+    "realtime-program",
+    "{about} has real-time priority and runs before everything else on this CPU",
+    seen_as="thread › … of a program with SCHED_FIFO, SCHED_RR or SCHED_DEADLINE",
+    remedy=_MOVE,
+    undo=_BACK,
+    confirm="chrt -ap $(pgrep -xo {q})",
+    source="D02, D99; sched(7)",
+    rank=(*LAST, 0),
+)
+def realtime_program(evidence: Evidence, texts: Texts) -> Outcome:
+    """Threads whose name belongs to a real-time program now."""
+    mine = [share for share in evidence.shares if is_program(share.path)]
+    if evidence.realtime is None:
+        reason = "needs the priorities of programs: run it live, on the machine itself"
+        return CannotTell(reason) if mine else None
+    found = [share for share in mine if share.path[1] in evidence.realtime]
+    return grouped("realtime-program", found, evidence, by_step(1), texts)
+
+
+@rule(
+    "other-program",
+    "{about} runs on this CPU in turns with your program",
+    seen_as="thread › … that no other rule knows",
+    remedy=_MOVE,
+    undo=_BACK,
+    effect="the clock interrupt stops as well where nohz_full= names the CPU",
+    confirm="ps -eLo tid,psr,cls,comm | grep -Fw -- {name}",
+    source="D02, D97, D99, D100",
+    rank=(*LAST, 1),
+    confidence=Confidence.CERTAIN,
+)
+def other_program(evidence: Evidence, texts: Texts) -> list[Finding]:
+    """All other threads."""
+    mine = _threads(evidence)
+    return grouped("other-program", mine, evidence, by_step(1), texts)
+
+
+@rule(
+    "quota",
+    "The program wanted to run and was not allowed to: its CPU quota was used up",
+    seen_as="thread › throttled, and waits of the kind throttled",
+    remedy="echo max > /sys/fs/cgroup/GROUP/cpu.max for the group with the quota",
+    undo="echo the former two numbers into the same cpu.max",
+    effect="the group may then use all of its CPUs all the time",
+    confirm="grep nr_throttled /sys/fs/cgroup/*/cpu.stat before and after",
+    source="D03, D95; kernel/sched/fair.c",
+)
+def quota(evidence: Evidence, texts: Texts) -> Finding | None:
+    """The idle task in place of a program that wants to run, and what its threads waited."""
+    mine = [
+        share
+        for share in _threads(evidence)
+        if share.path[1] == THROTTLED or share.path[1].startswith("swapper/")
+    ]
+    return _with_waits("quota", "throttled", mine, evidence, texts)
+
+
+@rule(
+    "woken-late",
+    "The program was woken, but stood in line before it could run",
+    seen_as="waits of the kind woken that take more than 0.1 % of the period",
+    remedy="fewer programs on its CPUs, or a priority above theirs: chrt -f -p 50 PID",
+    undo="chrt -o -p 0 PID",
+    effect="never give a program that does not sleep a real-time priority without a spare CPU",
+    confirm="the second number of /proc/PID/schedstat before and after",
+    source="D51, D99; sched-stats.rst",
+)
+def woken_late(evidence: Evidence, texts: Texts) -> Finding | None:
+    """Time between being woken and running."""
+    finding = _with_waits("woken-late", "woken", [], evidence, texts)
+    enough = _FEW * evidence.duration_ns
+    return finding if finding and finding.wait_ns > enough else None
+
+
+def _with_waits(
+    name: str, reason: str, shares: list[Share], evidence: Evidence, texts: Texts
+) -> Finding | None:
+    waited_ns = sum(wait.total_ns.get(reason, 0) for wait in evidence.waits.values())
+    count = sum(wait.count.get(reason, 0) for wait in evidence.waits.values())
+    found = grouped(name, shares, evidence, None, texts)
+    if found:
+        return waiting(found[0], waited_ns, count)
+    if not waited_ns:
+        return None
+    bare = Finding(
+        rule=name,
+        about="",
+        cause=texts.cause,
+        shares=(),
+        remedy=texts.remedy.replace("{cpus}", format_cpu_list(evidence.cpus)),
+        undo=texts.undo,
+        reboot=texts.reboot,
+        effect=texts.effect,
+        confidence=texts.confidence,
+        confirm=texts.confirm,
+    )
+    return waiting(bare, waited_ns, count)
+
+
+RULES = (
+    cause(
+        "own-threads",
+        "Threads of your own program compete for this CPU ({about})",
+        ("thread", "self"),
+        subject=by_step(-1),
+        remedy="give each thread its own CPU: taskset -pc CPU TID, or fewer threads",
+        undo="taskset -pc {cpus} TID",
+        confirm="ps -Lo tid,psr,comm -p PID",
+        source="D02, D100; sched(7)",
+    ),
+    cause(
+        "noisetop-itself",
+        "noisetop's own threads run on a CPU that they watch",
+        ("thread", "noisetop*"),
+        remedy="noisetop -H {keep}",
+        undo="without -H",
+        confirm="the tool's own cost at the end of noisetop report",
+        source="D98",
+    ),
+    cause(
+        "monitoring-program",
+        "A monitoring program ({about}) runs on this CPU",
+        ("thread", "turbostat"),
+        ("thread", "node_exporter"),
+        ("thread", "telegraf"),
+        ("thread", "collectd"),
+        ("thread", "perf"),
+        ("thread", "bpftrace"),
+        ("thread", "trace-cmd"),
+        ("thread", "top"),
+        ("thread", "htop"),
+        ("thread", "pcm*"),
+        subject=by_step(1),
+        remedy=_MOVE,
+        undo=_BACK,
+        confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
+        source="D46, D98",
+    ),
+    cause(
+        "system-service",
+        "A service of the system ({about}) runs on this CPU",
+        ("thread", "systemd*"),
+        ("thread", "dbus-*"),
+        ("thread", "cron*"),
+        ("thread", "rsyslog*"),
+        ("thread", "NetworkManager"),
+        ("thread", "snapd"),
+        ("thread", "packagekitd"),
+        ("thread", "fwupd*"),
+        ("thread", "irqbalance"),
+        ("thread", "chronyd"),
+        subject=by_step(1),
+        remedy="CPUAffinity={keep} in /etc/systemd/system.conf, then systemctl daemon-reexec",
+        undo="take the line out again, then systemctl daemon-reexec",
+        effect="services take it over when they are started again",
+        confirm="systemctl list-timers; systemctl show -p CPUAffinity",
+        source="D40, D97; systemd-system.conf(5)",
+    ),
+    cause(
+        "container-service",
+        "Programs that run containers ({about}) run on this CPU",
+        ("thread", "containerd*"),
+        ("thread", "dockerd"),
+        ("thread", "kubelet"),
+        ("thread", "runc*"),
+        ("thread", "crio"),
+        subject=by_step(1),
+        remedy="reservedSystemCPUs of the kubelet, or CPUAffinity={keep} of the service",
+        undo="the former configuration",
+        confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
+        source="D97, D100",
+    ),
+    cause(
+        "softirq-thread",
+        "So many interrupts came that a thread must finish their work on this CPU",
+        ("thread", "ksoftirqd/*"),
+        ("thread", "ktimers/*"),
+        remedy="move the interrupts that cause it off this CPU, see the other findings",
+        undo="move them back",
+        confirm="cat /proc/softirqs before and after",
+        source="symbol index; kernel/softirq.c",
+    ),
+    cause(
+        "migration-thread",
+        "The kernel moves a program to or from this CPU, or stops all CPUs for a moment",
+        ("thread", "migration/*"),
+        remedy="bind programs once before the run; no CPU hotplug, no cpuset changes during it",
+        undo="nothing was changed",
+        confirm="trace sched:sched_migrate_task on the CPU",
+        source="D53, D54, D105; kernel/stop_machine.c",
+        confidence=Confidence.LIKELY,
+    ),
+    cause(
+        "hotplug-thread",
+        "CPUs are being switched on or off",
+        ("thread", "cpuhp/*"),
+        remedy="switch no CPUs during the run",
+        undo="nothing was changed",
+        confirm="dmesg | grep -i cpu",
+        source="D54, D59; kernel/cpu.c",
+    ),
+    cause(
+        "interrupt-work-thread",
+        "The kernel does small urgent work in a thread of this CPU",
+        ("thread", "irq_work/*"),
+        remedy="stop profilers, tracers and kernel messages on this CPU",
+        confirm="trace irq_vectors:irq_work_entry",
+        source="symbol index; kernel/irq_work.c",
+    ),
+    cause(
+        "console-thread",
+        "The kernel prints messages on a console from this CPU",
+        ("thread", "pr/*"),
+        remedy="sysctl -w kernel.printk='1 4 1 7'; no console=ttyS on the kernel command line",
+        undo="sysctl -w kernel.printk='7 4 1 7'",
+        confirm="dmesg -w while it runs; cat /sys/class/tty/console/active",
+        source="D73; kernel/printk",
+    ),
+    cause(
+        "audit-thread",
+        "The kernel keeps an audit log on this CPU",
+        ("thread", "kauditd"),
+        ("thread", "auditd"),
+        remedy="audit=0 on the kernel command line",
+        undo="take audit=0 off the kernel command line",
+        reboot=True,
+        confirm="auditctl -s",
+        source="D75",
+    ),
+    cause(
+        "management-controller",
+        "A driver asks the board's management controller all the time (IPMI)",
+        ("thread", "kipmi*"),
+        remedy="echo 100 > /sys/module/ipmi_si/parameters/kipmid_max_busy_us",
+        undo="echo 0 > /sys/module/ipmi_si/parameters/kipmid_max_busy_us",
+        confirm="pgrep -a kipmi",
+        source="D70",
+    ),
+    cause(
+        "hang-detector",
+        "A thread that looks for hanging programs runs on this CPU",
+        ("thread", "khungtaskd"),
+        ("thread", "watchdogd"),
+        remedy="taskset -pc {keep} $(pgrep khungtaskd)",
+        undo="taskset -pc {cpus} $(pgrep khungtaskd)",
+        confirm="sysctl kernel.hung_task_check_interval_secs",
+        source="kernel/hung_task.c",
+    ),
+    cause(
+        "graphics-driver",
+        "Threads of a graphics or network driver ({about}) run on this CPU",
+        ("thread", "nvidia*"),
+        ("thread", "nv_queue"),
+        ("thread", "mlx[45]*"),
+        ("thread", "i915*"),
+        ("thread", "amdgpu*"),
+        subject=by_step(1),
+        remedy=_MOVE,
+        undo=_BACK,
+        confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
+        source="D71",
+    ),
+)

@@ -1,0 +1,304 @@
+"""How rules are written: a row of a table where source and trigger say it all, else a function."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from noisetop.diagnosis.evidence import Evidence, Path, Share
+from noisetop.diagnosis.finding import Confidence, Finding, Outcome, Rule
+from noisetop.system import format_cpu_list
+
+Pattern = tuple[str, ...]
+"""First steps of a source path, with wildcards as in fnmatch."""
+Subject = Callable[[Share], str]
+"""Which of several findings of a rule a share belongs to."""
+
+_SUFFIX = re.compile(r"\.(isra|constprop|cold|part|llvm)\.[\w.]*$|\.cold$")
+_EXPRESSION = re.compile(r"([][\\.^$*+?(){}|])")
+
+
+def matches(pattern: Pattern, path: Path) -> bool:
+    """Whether a path begins like the pattern. What compilers add to a name does not count."""
+    return len(pattern) <= len(path) and all(
+        fnmatchcase(_SUFFIX.sub("", step), wanted)
+        for wanted, step in zip(pattern, path, strict=False)
+    )
+
+
+def matches_exactly(pattern: Pattern, path: Path) -> bool:
+    """The same, with nothing after it."""
+    return len(pattern) == len(path) and matches(pattern, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Which shares a row claims."""
+
+    paths: tuple[Pattern, ...]
+    sender: tuple[str, ...] = ()
+    """One of these is the triggering task, its work function or what its CPU was serving."""
+    stack: tuple[str, ...] = ()
+    """One of these functions is in the trigger's kernel stack."""
+    whole: bool = False
+    """The path ends where the pattern does."""
+
+    def __call__(self, share: Share) -> bool:
+        """Whether the share is claimed."""
+        same = matches_exactly if self.whole else matches
+        if not any(same(pattern, share.cause) for pattern in self.paths):
+            return False
+        who = share.trigger
+        names = (who.task, who.work, who.context)
+        return (
+            not self.sender or any(_any_like(self.sender, name) for name in names if name)
+        ) and (not self.stack or any(_any_like(self.stack, name) for name in share.stack))
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """Narrow ones first: by who sent it, then by how much of a path is given."""
+        told = -bool(self.stack) - bool(self.sender)
+        return (told, -min(sum(_literal(step) for step in pattern) for pattern in self.paths))
+
+    @property
+    def words(self) -> str:
+        """For the list of all causes."""
+        shown = ", ".join(" › ".join(pattern) for pattern in self.paths)
+        if self.sender:
+            shown += "; sent by " + ", ".join(self.sender)
+        if self.stack:
+            shown += "; sender's kernel stack has " + ", ".join(self.stack)
+        return shown
+
+
+def _any_like(patterns: Iterable[str], name: str) -> bool:
+    plain = _SUFFIX.sub("", name)
+    return any(fnmatchcase(plain, pattern) for pattern in patterns)
+
+
+def _literal(step: str) -> int:
+    return len(step.replace("*", ""))
+
+
+def by_sender(share: Share) -> str:
+    """One finding for each task that causes it; the same in another run, so without its number."""
+    return share.trigger.task
+
+
+def by_step(number: int) -> Subject:
+    """One finding for each value of a step of the path, -1 being the last."""
+
+    def subject(share: Share) -> str:
+        return share.cause[min(number, len(share.cause) - 1)]
+
+    return subject
+
+
+def by_function(share: Share) -> str:
+    """One finding for each function that ran inside something else."""
+    return share.cause[-1] if len(share.cause) > 2 else ""
+
+
+def facts(evidence: Evidence, share: Share, about: str) -> Mapping[str, str]:
+    """What texts of rules may mention in braces. ``{name}`` is for a shell, ``{q}`` for pgrep."""
+    keep = tuple(cpu for cpu in evidence.online if cpu not in evidence.cpus)
+    kept = keep or evidence.online[:1] or (0,)
+    watched = format_cpu_list(evidence.cpus)
+    step = share.cause[1] if len(share.cause) > 1 else share.cause[0]
+    number = re.match(r"\d+(?= |$)", step)
+    return {
+        "about": about or "something",
+        "name": shlex.quote(about) if about else "PROGRAM",
+        "q": "-- " + shlex.quote(_EXPRESSION.sub(r"\\\1", about)) if about else "PROGRAM",
+        "function": share.cause[-1],
+        "keep": format_cpu_list(kept),
+        "mask": format(sum(1 << cpu for cpu in kept), "x"),
+        "cpus": watched,
+        "cpu": str(share.cpu),
+        "irq": number[0] if number else "N",
+        "sender": share.trigger.task or "something",
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What a row says, with names in braces, see facts()."""
+
+    cause: str
+    remedy: str
+    undo: str
+    confirm: str
+    effect: str
+    reboot: bool
+    confidence: Confidence
+    fallback: str
+    """The cause where the subject is not known."""
+
+
+def grouped(
+    rule: str, shares: Iterable[Share], evidence: Evidence, subject: Subject | None, texts: Texts
+) -> list[Finding]:
+    """Findings of a rule over the shares that it claims, one for each subject."""
+    groups: dict[str, list[Share]] = {}
+    for share in shares:
+        groups.setdefault(subject(share) if subject else "", []).append(share)
+    findings = []
+    for about, mine in groups.items():
+        known = facts(evidence, mine[0], about)
+        words = texts.cause if about or not texts.fallback else texts.fallback
+        findings.append(
+            Finding(
+                rule=rule,
+                about=about,
+                cause=words.format_map(known),
+                shares=tuple(mine),
+                remedy=texts.remedy.format_map(known),
+                undo=texts.undo.format_map(known),
+                reboot=texts.reboot,
+                effect=texts.effect.format_map(known),
+                confidence=texts.confidence,
+                confirm=texts.confirm.format_map(known),
+            )
+        )
+    return findings
+
+
+NOTHING_TO_UNDO = "start it again"
+
+
+def cause(
+    name: str,
+    words: str,
+    *paths: Pattern,
+    remedy: str,
+    confirm: str,
+    source: str,
+    undo: str = NOTHING_TO_UNDO,
+    sender: tuple[str, ...] = (),
+    stack: tuple[str, ...] = (),
+    whole: bool = False,
+    subject: Subject | None = None,
+    reboot: bool = False,
+    effect: str = "",
+    confidence: Confidence = Confidence.CERTAIN,
+    fallback: str = "",
+) -> Rule:
+    """A rule that claims all noise with these sources and triggers."""
+    match = Match(paths, sender, stack, whole)
+    texts = Texts(words, remedy, undo, confirm, effect, reboot, confidence, fallback)
+
+    def judge(evidence: Evidence) -> Outcome:
+        claimed = [share for share in evidence.shares if match(share)]
+        return grouped(name, claimed, evidence, subject, texts)
+
+    return Rule(
+        name=name,
+        subject=_module_of_caller(),
+        cause=words,
+        seen_as=match.words,
+        remedy=remedy,
+        undo=undo,
+        confirm=confirm,
+        source=source,
+        judge=judge,
+        rank=match.rank,
+        reboot=reboot,
+        effect=effect,
+        confidence=confidence,
+    )
+
+
+def _module_of_caller() -> str:
+    # sys._getframe is what dataclasses and typing use for this as well.
+    module: str = sys._getframe(2).f_globals["__name__"]
+    return module.rpartition(".")[2]
+
+
+FIRST: tuple[int, ...] = (-9,)
+"""Rank of a rule that must see everything."""
+LAST: tuple[int, ...] = (9,)
+"""Rank of a rule that takes what no other one has claimed."""
+
+
+def rule(
+    name: str,
+    words: str,
+    *,
+    seen_as: str,
+    remedy: str,
+    undo: str,
+    confirm: str,
+    source: str,
+    rank: tuple[int, ...] = FIRST,
+    reboot: bool = False,
+    effect: str = "",
+    confidence: Confidence = Confidence.LIKELY,
+) -> Callable[[Callable[[Evidence, Texts], Outcome]], Rule]:
+    """Turns a function of the evidence and the rule's texts into a Rule; its module is the
+    subject."""
+    texts = Texts(words, remedy, undo, confirm, effect, reboot, confidence, "")
+
+    def make(judge: Callable[[Evidence, Texts], Outcome]) -> Rule:
+        return Rule(
+            name=name,
+            subject=judge.__module__.rpartition(".")[2],
+            cause=words,
+            seen_as=seen_as,
+            remedy=remedy,
+            undo=undo,
+            confirm=confirm,
+            source=source,
+            judge=lambda evidence: judge(evidence, texts),
+            rank=rank,
+            reboot=reboot,
+            effect=effect,
+            confidence=confidence,
+        )
+
+    return make
+
+
+def waiting(finding: Finding, wait_ns: int, wait_count: int) -> Finding:
+    """The finding with what victims waited because of it."""
+    return replace(finding, wait_ns=wait_ns, wait_count=wait_count)
+
+
+def hrtimers(*functions: str) -> tuple[Pattern, ...]:
+    """Functions of precise timers, wherever they expire."""
+    return tuple(
+        pattern
+        for function in functions
+        for pattern in (
+            ("timer", "*", function),
+            ("softirq", "HRTIMER", function),
+            ("thread", "*", "HRTIMER", function),
+        )
+    )
+
+
+def timers(*functions: str) -> tuple[Pattern, ...]:
+    """Functions of ordinary kernel timers, in the softirq or in a thread."""
+    return tuple(
+        pattern
+        for function in functions
+        for pattern in (("softirq", "TIMER", function), ("thread", "*", "TIMER", function))
+    )
+
+
+def calls(*functions: str) -> tuple[Pattern, ...]:
+    """Functions that another CPU has this one run."""
+    return tuple(("ipi", "*", function) for function in functions)
+
+
+def works(*functions: str) -> tuple[Pattern, ...]:
+    """Functions of work items, in whatever worker thread."""
+    return tuple(("thread", "kworker/*", function) for function in functions)
+
+
+def softirqs(vector: str) -> tuple[Pattern, ...]:
+    """A softirq, also where a thread runs it."""
+    return (("softirq", vector), ("thread", "*", vector))

@@ -1,0 +1,48 @@
+"""Virtual machines, as host and as guest."""
+
+from __future__ import annotations
+
+from noisetop.diagnosis.rule import calls, cause, hrtimers, works
+
+RULES = (
+    cause(
+        "guest-channel-work",
+        "The machine talks to its hypervisor from this CPU (virtio sockets)",
+        *works("virtio_transport_*", "vsock_*", "vhost_*"),
+        remedy="keep programs that talk to the host off this CPU: taskset -pc {keep} PID",
+        undo="taskset -pc with the CPUs that it had before",
+        confirm="who queued the work; ss --vsock",
+        source="D72; net/vmw_vsock",
+    ),
+    cause(
+        "guest-timer",
+        "A timer of a virtual machine goes off on this CPU",
+        *hrtimers("apic_timer_fn", "pit_timer_fn", "stimer_timer_callback", "kvm_*"),
+        remedy="pin the machine's virtual CPUs elsewhere: virsh vcpupin",
+        undo="virsh vcpupin with the former CPUs",
+        confirm="pgrep -a qemu; virsh vcpuinfo",
+        source="D55; arch/x86/kvm/lapic.c",
+    ),
+    cause(
+        "guest-kick",
+        "A virtual CPU on this CPU is asked to come out of its guest",
+        *calls("ack_kick", "ack_flush", "kvm_*"),
+        remedy="pin the machine's virtual CPUs elsewhere: virsh vcpupin",
+        undo="virsh vcpupin with the former CPUs",
+        confirm="pgrep -a qemu; virsh vcpuinfo",
+        source="D55; virt/kvm/kvm_main.c",
+    ),
+    cause(
+        "guest-threads",
+        "Threads of virtual machines run on this CPU",
+        ("thread", "vhost-*"),
+        ("thread", "kvm-nx-lpage-re*"),
+        ("thread", "kvm-pit/*"),
+        ("thread", "CPU */KVM"),
+        ("thread", "qemu-*"),
+        remedy="virsh vcpupin and virsh emulatorpin to CPUs {keep}",
+        undo="virsh vcpupin and virsh emulatorpin with the former CPUs",
+        confirm="ps -eLo tid,psr,comm | grep -E 'vhost|KVM|qemu'",
+        source="D55; symbol index",
+    ),
+)

@@ -1,0 +1,213 @@
+"""Every rule fires on what it is meant for, and on nothing that another rule is meant for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from noisetop.diagnosis import Diagnosis, all_rules, diagnose
+from noisetop.diagnosis.evidence import Evidence, Share
+from noisetop.diagnosis.finding import Rule
+from noisetop.trigger import Trigger
+from noisetop.waits import TaskWait
+from tests.diagnosis.cases import CASES, START_NS, Case, share
+from tests.recordings import HOSTILE
+
+SECOND_NS = 1_000_000_000
+TICK = ("timer", "local_timer", "tick_nohz_handler")
+FUNCTIONS = {
+    "other-program",
+    "quota",
+    "realtime-program",
+    "tick-everywhere",
+    "tick-for-a-timer",
+    "tick-for-two-programs",
+    "tick-kept-alive",
+    "woken-late",
+}
+"""Rules that look at more than one share; they have tests of their own."""
+
+
+def evidence(
+    *shares: Share,
+    nohz_full: frozenset[int] = frozenset(),
+    realtime: frozenset[str] | None = frozenset(),
+    waits: dict[int, TaskWait] | None = None,
+) -> Evidence:
+    return Evidence(
+        shares=shares,
+        duration_ns=SECOND_NS,
+        start_ns=START_NS,
+        cpus=(2, 3),
+        online=(0, 1, 2, 3),
+        nohz_full=nohz_full,
+        realtime=realtime,
+        waits=waits or {},
+    )
+
+
+def names(diagnosis: Diagnosis) -> list[str]:
+    return [finding.rule for finding in diagnosis.findings]
+
+
+def test_every_rule_has_a_case_or_tests_of_its_own() -> None:
+    assert {case.rule for case in CASES} | FUNCTIONS == {rule.name for rule in all_rules()}
+    assert {case.rule for case in CASES}.isdisjoint(FUNCTIONS)
+
+
+def test_there_are_more_than_sixty_rules() -> None:
+    assert len(all_rules()) >= 60
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+def test_the_rule_that_is_meant_claims_it(case: Case) -> None:
+    diagnosis = diagnose(evidence(case.share))
+    assert names(diagnosis) == [case.rule]
+    assert diagnosis.unexplained == ()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+def test_without_its_share_the_rule_is_silent(case: Case) -> None:
+    others = [other.share for other in CASES if other.rule != case.rule]
+    assert case.rule not in names(diagnose(evidence(*others)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+def test_texts_are_filled_in(case: Case) -> None:
+    for named in (case.share, replace(case.share, trigger=Trigger(case.share.trigger.task or "app", 1))):
+        (finding,) = diagnose(evidence(named)).findings
+        texts = (finding.cause, finding.remedy, finding.undo, finding.confirm, finding.effect)
+        assert not any(re.search(r"\{\w+\}", text) for text in texts)
+        assert all(texts[:4])
+        assert "\n" not in "".join(texts)
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_first_line_is_short_and_plain(rule: Rule) -> None:
+    assert len(rule.cause) <= 100
+    assert not rule.cause.endswith(".")
+    assert not re.search(r"csd|nohz|softirq|kthread|hrtimer|IPI", rule.cause)
+    assert rule.source
+    assert rule.seen_as
+
+
+def test_what_nothing_knows_is_not_explained() -> None:
+    unknown = share("novel", "thing", net_ns=77)
+    diagnosis = diagnose(evidence(unknown, share("softirq", "RCU", net_ns=33)))
+    assert names(diagnosis) == ["rcu-callbacks"]
+    assert diagnosis.unexplained == (unknown,)
+    assert (diagnosis.explained_ns, diagnosis.unexplained_ns) == (33, 77)
+
+
+def test_the_interrupt_goes_with_what_it_ran() -> None:
+    inner = share(*TICK, net_ns=300, count=10)
+    around = share("timer", "local_timer", ran=TICK, net_ns=700, count=10)
+    (finding,) = diagnose(evidence(inner, around)).findings
+    assert (finding.rule, finding.net_ns, finding.count) == ("tick-everywhere", 1000, 10)
+
+
+def test_tick_where_it_may_stop() -> None:
+    regular = share(*TICK, period_ns=4_000_000)
+    other = share("thread", "intruder")
+    quiet = frozenset({2})
+    assert names(diagnose(evidence(share(*TICK), nohz_full=frozenset({3})))) == ["tick-everywhere"]
+    assert names(diagnose(evidence(regular, nohz_full=quiet))) == ["tick-kept-alive"]
+    assert sorted(names(diagnose(evidence(regular, other, nohz_full=quiet)))) == [
+        "other-program",
+        "tick-for-two-programs",
+    ]
+    for rare in (share(*TICK), share(*TICK, period_ns=SECOND_NS)):
+        assert names(diagnose(evidence(rare, nohz_full=quiet))) == ["tick-for-a-timer"]
+
+
+def test_programs_by_priority() -> None:
+    app = share("thread", "app")
+    assert names(diagnose(evidence(app))) == ["other-program"]
+    assert names(diagnose(evidence(app, realtime=frozenset({"app"})))) == ["realtime-program"]
+    unknown = diagnose(evidence(app, realtime=None))
+    assert names(unknown) == ["other-program"]
+    ((rule, reason),) = unknown.unsure
+    assert rule.name == "realtime-program"
+    assert reason.needs.startswith("needs ")
+
+
+def test_a_realtime_name_takes_no_thread_of_the_kernel() -> None:
+    worker = share("thread", "kworker/2:1", "vmstat_update")
+    found = names(diagnose(evidence(worker, realtime=frozenset({"kworker/2:1"}))))
+    assert found == ["memory-statistics"]
+
+
+def test_cannot_tell_only_where_it_matters() -> None:
+    assert diagnose(evidence(share("softirq", "RCU"), realtime=None)).unsure == ()
+
+
+@pytest.mark.parametrize("name", ["throttled", "swapper/2"])
+def test_quota_with_what_was_waited(name: str) -> None:
+    waits = {7: TaskWait({"throttled": 3}, {"throttled": 9_000}, 5_000)}
+    (finding,) = diagnose(evidence(share("thread", name, net_ns=500), waits=waits)).findings
+    assert (finding.rule, finding.net_ns, finding.wait_ns, finding.wait_count) == (
+        "quota",
+        500,
+        9_000,
+        3,
+    )
+    assert finding.cost_ns == 9_000
+
+
+def test_waits_alone_claim_no_noise() -> None:
+    waits = {7: TaskWait({"woken": 4}, {"woken": SECOND_NS // 100}, 5_000)}
+    diagnosis = diagnose(evidence(waits=waits))
+    assert names(diagnosis) == ["woken-late"]
+    assert diagnosis.explained_ns == 0
+    short = {7: TaskWait({"woken": 4}, {"woken": SECOND_NS // 2000}, 5_000)}
+    assert names(diagnose(evidence(waits=short))) == []
+    assert names(diagnose(evidence())) == []
+
+
+def test_one_finding_for_each_device_and_sender() -> None:
+    diagnosis = diagnose(
+        evidence(
+            share("irq", "36 foo", net_ns=3),
+            share("irq", "37 bar", net_ns=5),
+            share("irq", "36 foo", cpu=3, net_ns=7),
+            share("ipi", "call_function", "ipi_mb", sender="java", net_ns=4),
+            share("ipi", "call_function", "ipi_mb", sender="go", net_ns=2),
+        )
+    )
+    assert [(one.key, one.net_ns) for one in diagnosis.findings] == [
+        ("device-interrupt:36 foo", 10),
+        ("device-interrupt:37 bar", 5),
+        ("membarrier:java", 4),
+        ("membarrier:go", 2),
+    ]
+    assert "/proc/irq/36/" in diagnosis.findings[0].remedy
+    assert "echo 0-1 >" in diagnosis.findings[0].remedy
+
+
+def test_suffixes_of_compilers_do_not_matter() -> None:
+    flush = share(
+        "ipi", "call_function", "flush_tlb_func.isra.0", stack=("__x64_sys_munmap.constprop.2",)
+    )
+    assert names(diagnose(evidence(flush))) == ["unmap"]
+
+
+def test_hostile_names_cannot_break_out_of_a_command() -> None:
+    for evil in (HOSTILE, "a'; rm -rf / #", "{keep}", "-x", "$(reboot)"):
+        (finding,) = diagnose(evidence(share("thread", evil))).findings
+        assert finding.rule == "other-program"
+        assert "; rm" not in finding.remedy.replace("'\"'\"'", "").partition("-- '")[0]
+    (finding,) = diagnose(evidence(share("thread", "a'; reboot #"))).findings
+    assert "'a'\"'\"'; reboot #'" in finding.remedy
+    (finding,) = diagnose(evidence(share("thread", "a.*"))).findings
+    assert r"'a\.\*'" in finding.remedy
+
+
+def test_a_rule_may_not_claim_twice() -> None:
+    one = share("softirq", "RCU")
+    (honest,) = (rule for rule in all_rules() if rule.name == "rcu-callbacks")
+    (finding,) = diagnose(evidence(one)).findings
+    greedy = replace(honest, judge=lambda _: [finding, finding])
+    with pytest.raises(ValueError, match="not its own"):
+        diagnose(evidence(one), [greedy])
