@@ -74,6 +74,13 @@ class Workload:
         assert line, f"the workload ended with {self.process.wait()}"
         return line
 
+    def meet(self) -> None:
+        """Waits until all its threads are there, and sleep."""
+        while (line := self._line())[0] != "ready":
+            assert line[0] == "thread"
+            self.tids[line[1]] = int(line[2])
+        self.wait_until_asleep()
+
     def begin(self) -> None:
         """Lets the threads act."""
         assert self.process.stdin
@@ -105,23 +112,43 @@ def _sleeps(tid: int) -> bool:
 
 
 @contextlib.contextmanager
+def parent(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
+    """A shell that, told to begin, starts a workload; only then there are threads to meet."""
+    shell = ["sh", "-c", 'read line; "$@"; :', "sh"]
+    with _started(*shell, workload_program(), victim_cpu, sender_cpu, *acts) as load:
+        yield load
+
+
+@contextlib.contextmanager
 def prepared(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
     """A workload whose threads sleep until it is told to begin; acts are KIND:PER_SECOND:COUNT."""
+    with _started(workload_program(), victim_cpu, sender_cpu, *acts) as load:
+        load.meet()
+        yield load
+
+
+@contextlib.contextmanager
+def _started(*command: str | int | Path) -> Iterator[Workload]:
     process = subprocess.Popen(
-        [workload_program(), str(victim_cpu), str(sender_cpu), *acts],
+        [str(word) for word in command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
-    load = Workload(process, {})
     try:
-        while (line := load._line())[0] != "ready":
-            assert line[0] == "thread"
-            load.tids[line[1]] = int(line[2])
-        load.wait_until_asleep()
-        yield load
+        yield Workload(process, {})
     finally:
         stop(process)
+
+
+def remove_group(group: Path) -> None:
+    """Removes a control group as soon as its last process is gone."""
+    end = time.monotonic() + PATIENCE_S
+    while group.exists():
+        with contextlib.suppress(OSError):  # busy
+            group.rmdir()
+        assert time.monotonic() < end, "the control group stays busy"
+        time.sleep(0.01)
 
 
 @contextlib.contextmanager

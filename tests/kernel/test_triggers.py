@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from noisetop import system
 from noisetop.event import INTERRUPTION, Flag, Interruptions
 from noisetop.tracer import Target
-from tests.kernel.loads import PATIENCE_S, Workload, prepared
+from tests.kernel.loads import PATIENCE_S, Workload, parent, prepared, remove_group
 from tests.kernel.tracing import Traced, trace
 
 pytestmark = pytest.mark.kernel
@@ -30,6 +31,11 @@ def provoke(*acts: str, only_process: bool = False) -> tuple[Workload, Traced]:
     with prepared(VICTIM_CPU, SENDER_CPU, *acts) as load:
         target = Target((VICTIM_CPU,), pid=load.pid) if only_process else WATCHED
         return load, trace(target, load.run)
+
+
+def seen(traced: Traced) -> set[int]:
+    """All that lost time."""
+    return set(traced.table["victim_tid"].tolist()) | set(traced.waits)
 
 
 def in_process(load: Workload, traced: Traced, rows: Interruptions) -> Interruptions:
@@ -172,8 +178,39 @@ def test_threads_that_are_born_later_are_victims_too() -> None:
     count = 100
     load, traced = provoke(f"give-birth:0:{count}", only_process=True)
     assert len(set(load.born)) == count
-    seen = set(traced.table["victim_tid"].tolist()) | set(traced.waits)
-    assert len(seen & set(load.born)) >= count - traced.hidden
+    assert len(seen(traced) & set(load.born)) >= count - traced.hidden
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_a_child_is_a_victim_when_asked_for(follow: bool) -> None:
+    with parent(VICTIM_CPU, SENDER_CPU, "compete:0:2000") as load:
+        target = Target((VICTIM_CPU,), pid=load.pid, follow=follow)
+        traced = trace(target, load.begin, load.meet, load.run)
+    children = {load.tids["victim"], load.tids["compete"]}
+    assert children & seen(traced) == (children if follow else set())
+
+
+def test_a_control_group_is_a_victim_and_its_neighbour_is_not() -> None:
+    unified = Path("/sys/fs/cgroup/unified")
+    root = unified if unified.is_dir() else Path("/sys/fs/cgroup")
+    group = root / f"noisetop-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        with contextlib.ExitStack() as stack:
+            inside, outside = (
+                stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, "compete:0:2000"))
+                for _ in range(2)
+            )
+            (group / "cgroup.procs").write_text(str(inside.pid))
+            target = Target((VICTIM_CPU,), cgroup_id=group.stat().st_ino, cgroup_level=1)
+            traced = trace(target, outside.begin, inside.begin, inside.finish, outside.finish)
+    finally:
+        remove_group(group)
+    assert {inside.tids["victim"], inside.tids["compete"]} <= seen(traced)
+    assert not set(outside.tids.values()) & seen(traced)
+    strangers = traced.rows("thread", "compete")
+    assert set(strangers["tid"].tolist()) == {outside.tids["compete"]}
+    assert set(traced.rows("thread", "self", "compete")["tid"]) == {inside.tids["compete"]}
 
 
 def doze() -> None:

@@ -14,7 +14,7 @@ import pytest
 from noisetop import system
 from noisetop.tracer import Target
 from noisetop.waits import TaskWait
-from tests.kernel.loads import PATIENCE_S, Workload, prepared
+from tests.kernel.loads import Workload, prepared, remove_group
 from tests.kernel.tracing import Traced, trace
 
 pytestmark = pytest.mark.kernel
@@ -127,11 +127,7 @@ def quota(percent: int) -> Iterator[Path]:
             with contextlib.suppress(ProcessLookupError):
                 home.write_text(pid)
     finally:
-        end = time.monotonic() + PATIENCE_S
-        while group.exists():
-            with contextlib.suppress(OSError):
-                group.rmdir()
-            assert time.monotonic() < end, "the control group stays busy"
+        remove_group(group)
 
 
 def throttled_periods(group: Path) -> int:
