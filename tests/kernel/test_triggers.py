@@ -15,6 +15,7 @@ import pytest
 from noisetop import system
 from noisetop.event import INTERRUPTION, Flag, Interruptions
 from noisetop.tracer import Target
+from noisetop.trigger import Trigger
 from tests.kernel.loads import PATIENCE_S, Workload, parent, prepared, remove_group
 from tests.kernel.tracing import Traced, trace
 
@@ -70,17 +71,17 @@ def test_a_sibling_that_interrupts_from_another_cpu(kind: str, function: str) ->
 
 
 def test_a_static_key_leads_to_the_process_behind_the_kworker() -> None:
-    load, traced = provoke("timestamp:50:100")
-    origin = f"timestamp {load.tids['timestamp']}"
-    rows = traced.rows("ipi", "…", "do_sync_core")
-    chained = {
-        trigger: count
-        for trigger, count in traced.causes(rows).items()
-        if trigger.work == "netstamp_clear"
-    }
-    assert sum(chained.values()) >= 50, traced.causes(rows)
-    assert {trigger.origin for trigger in chained} == {origin}
-    assert all(trigger.task.startswith("kworker/") for trigger in chained)
+    """Tried again, since the key stays as it is while another program has such a socket open."""
+    end = time.monotonic() + PATIENCE_S
+    chained: dict[Trigger, int] = {}
+    while not chained:
+        assert time.monotonic() < end, "no key was flipped: who else takes time stamps of packets?"
+        load, traced = provoke("timestamp:50:100")
+        causes = traced.causes(traced.rows("ipi", "…", "do_sync_core"))
+        chained = {t: count for t, count in causes.items() if t.work == "netstamp_clear"}
+    assert sum(chained.values()) >= 20
+    assert {t.origin for t in chained} == {f"timestamp {load.tids['timestamp']}"}
+    assert all(t.task.startswith("kworker/") and t.cpu == SENDER_CPU for t in chained)
 
 
 TIMERS = [
