@@ -25,6 +25,7 @@ SENDER_CPU = min(CPUS)
 NOWHERE = -1
 SHARE = 0.01
 LONG_NS = 2_000_000
+SHORT_NS = 5_000_000
 SKIPPED_NS = 50_000
 """The scheduler takes no new time for a switch that follows a wake-up at once: it counts what lies
 in between, with interrupts and tracers, for the one that is preempted and not for the one that is
@@ -49,6 +50,8 @@ def assert_equal_to_the_kernels(traced: Traced, before: dict[int, int], load: Wo
         waited_ns = after_ns - before[tid]
         wait = traced.waits.get(tid, TaskWait({}, {}, 0))
         count = sum(wait.count.values())
+        if max(waited_ns, wait.sum_ns) < SHORT_NS:
+            continue
         allowed_ns = SHARE * waited_ns
         if waited_ns >= LONG_NS * max(count, 10):
             long.add(tid)
