@@ -6,12 +6,14 @@ import datetime
 import os
 import shlex
 import sys
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from noisetop import output, system
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.exporters import check_suffix, write_recording
+from noisetop.hardware import HardwareWatch
 from noisetop.spool import SUFFIX, SpoolWriter, read_spool
 from noisetop.tracer import Tracer
 
@@ -25,6 +27,8 @@ class Capture:
     path: Path
     force: bool
     fd: int = -1
+    _hardware: HardwareWatch | None = None
+    _stack: ExitStack = field(default_factory=ExitStack)
 
     @property
     def spool(self) -> Path:
@@ -53,6 +57,7 @@ class Capture:
             self.spool.unlink(missing_ok=True)
             raise NoisetopError(f"cannot write {self.spool}: {error.strerror}") from None
         tracer.open_books()
+        self._hardware = self._stack.enter_context(HardwareWatch(tracer.target.cpus, tracer.house))
 
     def end(self, tracer: Tracer, reason: str) -> None:
         """Writes the last block, once the books are closed. A full disk leaves it out."""
@@ -69,6 +74,7 @@ class Capture:
                 tracer.missing(),
                 reason,
                 tracer.kernel_stacks(),
+                [asdict(figure) for figure in self._hardware.figures()] if self._hardware else [],
             )
         except OSError as error:
             raise NoisetopError(
@@ -91,7 +97,8 @@ class Capture:
         self.spool.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Closes the descriptor."""
+        """Closes the descriptors."""
+        self._stack.close()
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

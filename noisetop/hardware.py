@@ -283,6 +283,20 @@ def _amount(figure: HardwareFigure) -> str:
     return ", ".join(parts)
 
 
+def figures_from(rows: object) -> tuple[HardwareFigure, ...]:
+    """Figures as a recording holds them; what is no figure is passed over."""
+    figures = []
+    for row in rows if isinstance(rows, list) else []:
+        if not isinstance(row, dict):
+            continue
+        cpu, path, ns, count = (row.get(key) for key in ("cpu", "path", "ns", "count"))
+        numbers = all(number is None or isinstance(number, int) for number in (cpu, ns, count))
+        if numbers and isinstance(path, list) and path:
+            words = str(row.get("resolution", ""))
+            figures.append(HardwareFigure(cpu, tuple(map(str, path)), ns, count, words))
+    return tuple(figures)
+
+
 def figures_as_dict(figures: Iterable[HardwareFigure]) -> dict[str, object]:
     """Figures by CPU and those of the whole machine, ready for the json module; times in ns."""
     machine: list[dict[str, object]] = []

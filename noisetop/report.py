@@ -25,6 +25,7 @@ from noisetop.columns import (
 )
 from noisetop.errors import UsageError
 from noisetop.histogram import Counts, edges_ns
+from noisetop.hardware import figures_from, hardware_lines
 from noisetop.losses import describe_losses
 from noisetop.recording import Recording
 from noisetop.report_causes import by_line, by_trigger, stack_lines, wait_lines, who_lines
@@ -61,6 +62,7 @@ def report_lines(report: Report, *, width: int, top: int, histogram_of: str) -> 
     yield from _section("Victims that could not run", wait_lines(report.summary, top))
     yield from _section("Longest interruptions", _worst_lines(report, width))
     yield from _section(f"Net time per interruption, {histogram_of or 'all sources'}", histogram)
+    yield from _section("What the hardware admits", _hardware_lines(report.recording))
     yield from _section("On an idle CPU: no noise, nobody lost time", _idle_lines(report, top))
 
 
@@ -110,6 +112,12 @@ def _watched(recording: Recording) -> str:
         if about.get(name)
     ]
     return "; ".join([f"{format_cpu_list(recording.cpus)} watched", *isolation])
+
+
+def _hardware_lines(recording: Recording) -> list[str]:
+    """Steal, throttling, machine checks and the like; no noise of any source above."""
+    figures = figures_from(recording.metadata.get("hardware"))
+    return [printable(line) for line in hardware_lines(figures)]
 
 
 def _missing(summary: Summary) -> str:

@@ -70,6 +70,7 @@ class SpoolWriter:
         missing: tuple[str, ...],
         ended: str,
         stacks: dict[int, tuple[str, ...]] | None = None,
+        hardware: list[dict[str, Any]] | None = None,
     ) -> None:
         """Marks the recording as whole."""
         self._write_json(
@@ -79,6 +80,7 @@ class SpoolWriter:
                 "own_cost": asdict(own_cost),
                 "missing": missing,
                 "stacks": stacks or {},
+                "hardware": hardware or [],
                 "ended": ended,
             }
         )
@@ -164,7 +166,7 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
     if end_ns < blocks.start_ns:
         raise ValueError("it ends before it starts")
     return Recording(
-        metadata=dict(head["metadata"]),
+        metadata={**dict(head["metadata"]), "hardware": list(said.get("hardware", []))},
         cpus=tuple(map(int, head["cpus"])),
         start_ns=blocks.start_ns,
         end_ns=end_ns,

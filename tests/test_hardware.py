@@ -13,6 +13,7 @@ from noisetop.hardware import (
     HardwareFigure,
     HardwareWatch,
     figures_as_dict,
+    figures_from,
     hardware_lines,
 )
 
@@ -255,3 +256,10 @@ def test_the_dict_holds_every_figure_and_goes_through_json() -> None:
             "resolution": "exact; stops all",
         }
     ]
+
+
+def test_figures_come_back_from_a_recording_and_anything_else_is_passed_over() -> None:
+    row = {"cpu": 1, "path": ["hardware", "steal"], "ns": 5, "count": None, "resolution": "10 ms"}
+    (figure,) = figures_from([row, None, {"cpu": "x", "path": ["a"]}, {"path": []}, 7])
+    assert (figure.cpu, figure.label, figure.ns) == (1, "hardware › steal", 5)
+    assert figures_from("nonsense") == ()
