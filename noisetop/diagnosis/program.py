@@ -195,6 +195,7 @@ RULES = (
         "So many interrupts came that a thread must finish their work on this CPU",
         ("thread", "ksoftirqd/*"),
         ("thread", "ktimers/*"),
+        whole=True,
         remedy="move the interrupts that cause it off this CPU, see the other findings",
         undo="move them back",
         confirm="cat /proc/softirqs before and after",

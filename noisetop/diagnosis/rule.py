@@ -62,7 +62,7 @@ class Match:
     def rank(self) -> tuple[int, ...]:
         """Narrow ones first: by who sent it, then by how much of a path is given."""
         told = -bool(self.stack) - bool(self.sender)
-        return (told, -min(sum(_literal(step) for step in pattern) for pattern in self.paths))
+        return (told, -max(sum(_literal(step) for step in pattern) for pattern in self.paths))
 
     @property
     def words(self) -> str:

@@ -15,7 +15,8 @@ def _ticks(evidence: Evidence, *, quiet: bool) -> list[Share]:
     return [
         share
         for share in evidence.shares
-        if set(share.cause[-1:]) & set(TICK_FUNCTIONS) and (share.cpu in evidence.nohz_full) == quiet
+        if set(share.cause[-1:]) & set(TICK_FUNCTIONS)
+        and (share.cpu in evidence.nohz_full) == quiet
     ]
 
 

@@ -187,7 +187,7 @@ RULES = (
     cause(
         "driver-health-timer",
         "A driver checks its device with a timer on this CPU ({about})",
-        *timers("poll_health", "*_watchdog*", "*_poll_timer*", "*service_timer*"),
+        *timers("poll_health", "*_watchdog_timer*", "*_poll_timer*", "*service_timer*"),
         subject=by_step(-1),
         remedy="stop or reconfigure the driver that owns the function",
         undo="the former configuration",

@@ -76,7 +76,10 @@ def test_without_its_share_the_rule_is_silent(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
 def test_texts_are_filled_in(case: Case) -> None:
-    for named in (case.share, replace(case.share, trigger=Trigger(case.share.trigger.task or "app", 1))):
+    for named in (
+        case.share,
+        replace(case.share, trigger=Trigger(case.share.trigger.task or "app", 1)),
+    ):
         (finding,) = diagnose(evidence(named)).findings
         texts = (finding.cause, finding.remedy, finding.undo, finding.confirm, finding.effect)
         assert not any(re.search(r"\{\w+\}", text) for text in texts)

@@ -1,0 +1,103 @@
+"""``noisetop diagnose`` on files; none of it needs privileges."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from noisetop.cli import run
+from noisetop.errors import NoisetopError, UsageError
+from noisetop.exporters import write_recording
+from noisetop.open_recording import open_recording
+from tests.recordings import DATA, everything, interruption, recording, table
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a.noisetop"
+    rows = [interruption(1_000_000 * at, 500, source=at % 6, victim=100) for at in range(1, 100)]
+    write_recording(recording(table(*rows), metadata={"online": "0-3"}), path, force=False)
+    return path
+
+
+def test_page_of_a_file(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["diagnose", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert "The kernel frees memory of its own on this CPU" in shown
+    assert "(100.0 %), not explained 0 ns" in shown
+    assert max(map(len, shown.splitlines()[1:])) <= 80
+
+
+def test_json_adds_up_to_the_report(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["diagnose", "--json", str(file)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["noise_ns"] == open_recording(file).summary().noise_ns
+    assert document["explained_ns"] + document["unexplained_ns"] == document["noise_ns"]
+    assert sum(one["net_ns"] for one in document["findings"]) == document["explained_ns"]
+
+
+def test_save_and_against(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = str(tmp_path / "before.json")
+    assert run(["diagnose", str(file), "--save", before]) == 0
+    with pytest.raises(NoisetopError):
+        run(["diagnose", str(file), "--save", before])
+    assert run(["diagnose", str(file), "--save", before, "--force"]) == 0
+    capsys.readouterr()
+    assert run(["diagnose", str(file), "--against", before]) == 0
+    shown = capsys.readouterr().out
+    assert "Against the saved diagnosis" in shown
+    assert "stayed: " in shown
+    assert run(["diagnose", str(file), "--against", before, "--json"]) == 0
+    changes = json.loads(capsys.readouterr().out)["changes"]
+    assert {(change["verdict"], change["ratio"]) for change in changes} == {("stayed", 1.0)}
+
+
+def test_hostile_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.noisetop"
+    write_recording(everything(), path, force=False)
+    assert run(["diagnose", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "Incomplete: it was cut short" in shown
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-c", "1"],
+        ["-p", "1"],
+        ["-d", "1s"],
+        ["--top", "0"],
+        ["--", "true"],
+        ["--against", "/nowhere/a.json"],
+        ["--save", "/nowhere/a.json"],
+    ],
+)
+def test_wrong_use(file: Path, arguments: list[str]) -> None:
+    with pytest.raises(UsageError):
+        run(["diagnose", str(file), *arguments])
+
+
+def test_no_recording(tmp_path: Path) -> None:
+    with pytest.raises(NoisetopError, match="there is no file"):
+        run(["diagnose", str(tmp_path / "a")])
+
+
+def test_quiet_sample_names_only_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of what costs 0.1 % of a CPU or more, every finding is one that a look at the summary bears
+    out, and everything adds up."""
+    sample = DATA / "quiet.noisetop"
+    try:
+        summary = open_recording(sample).summary()
+    except NoisetopError:
+        pytest.fail("tests/data/quiet.noisetop cannot be read by this version")
+    assert run(["diagnose", "--json", str(sample)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["noise_ns"] == summary.noise_ns
+    by_path = {one.source.path: one.net_ns for one in summary.all_cpus().sources}
+    for finding in document["findings"]:
+        if finding["net_ns_per_s"] >= 1_000_000:
+            assert any(by_path.get(tuple(path), 0) for path in finding["paths"])
+            assert finding["net_ns"] <= sum(by_path.values())
