@@ -24,8 +24,8 @@ from noisetop.columns import (
     source_rows,
 )
 from noisetop.errors import UsageError
-from noisetop.histogram import Counts, edges_ns
 from noisetop.hardware import figures_from, hardware_lines
+from noisetop.histogram import Counts, edges_ns
 from noisetop.losses import describe_losses
 from noisetop.recording import Recording
 from noisetop.report_causes import by_line, by_trigger, stack_lines, wait_lines, who_lines
