@@ -23,14 +23,17 @@ class Workload:
     _status: int | None = None
 
     @classmethod
-    def prepare(cls, argv: list[str]) -> Workload:
-        """Forks. Call it before the process binds itself to housekeeping CPUs and before it has
-        threads: the command inherits what this process has now."""
+    def prepare(cls, argv: list[str], output_fd: int = -1) -> Workload:
+        """Forks; with ``output_fd`` what the command writes goes there.
+
+        Call it before the process binds itself to housekeeping CPUs and before it has threads: the
+        command inherits what this process has now.
+        """
         gate_read, gate_write = os.pipe2(os.O_CLOEXEC)
         failure_read, failure_write = os.pipe2(os.O_CLOEXEC)
         pid = os.fork()
         if pid == 0:
-            _become(argv, gate_read, gate_write, failure_write)
+            _become(argv, gate_read, gate_write, failure_write, output_fd)
         os.close(gate_read)
         os.close(failure_write)
         return cls(argv, pid, gate_write, failure_read)
@@ -67,9 +70,13 @@ class Workload:
         os.close(self._failure)
 
 
-def _become(argv: list[str], gate: int, gate_write: int, failure: int) -> None:
+def _become(argv: list[str], gate: int, gate_write: int, failure: int, output_fd: int) -> None:
     """In the child: waits for the gate, then runs the command. Does not return."""
     os.close(gate_write)
+    if output_fd >= 0:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(output_fd, 1)
+        os.dup2(output_fd, 2)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     if not os.read(gate, 1):
         os._exit(0)

@@ -40,7 +40,7 @@ def add_session_arguments(parser: argparse.ArgumentParser) -> None:
 class Session:
     """What the verbs that trace have in common. Everything is checked before anything starts."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, args: argparse.Namespace, workload_output_fd: int = -1) -> None:
         self._stack = ExitStack()
         self._records = ring_records(args)
         self._stacks: bool = args.stacks
@@ -52,12 +52,12 @@ class Session:
         check_privileges()
         self.workload: Workload | None = None
         if args.workload:
-            self._prepare_workload(args)
+            self._prepare_workload(args, workload_output_fd)
         self.house = house_of(args, self.target)
 
-    def _prepare_workload(self, args: argparse.Namespace) -> None:
+    def _prepare_workload(self, args: argparse.Namespace, output_fd: int) -> None:
         """Without -c the command itself is what is watched."""
-        self.workload = Workload.prepare(args.workload)
+        self.workload = Workload.prepare(args.workload, output_fd)
         if args.cpus is None:
             self.target = process_target(
                 self.workload.pid, online_cpus(), args.workload[0], follow=True

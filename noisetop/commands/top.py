@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import shutil
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,19 +43,36 @@ def run(args: argparse.Namespace) -> int:
     if args.count is not None and args.count < 1:
         raise UsageError("the number of samples must be at least 1")
     plain = args.plain or args.json or args.interval or not sys.stdout.isatty()
-    if not plain:
-        # Textual takes long to import; meanwhile the kernel checks and attaches the programs.
-        threading.Thread(target=importlib.import_module, args=("noisetop.tui.app",)).start()
     capture = _capture(args)
-    with Session(args) as session:
+    with tempfile.TemporaryFile() as written:
+        # On the dashboard's terminal what the command writes waits until the dashboard is gone.
+        session = Session(args, -1 if plain else written.fileno())
+        if not plain:
+            # Textual takes long to import; meanwhile the kernel checks and attaches the programs.
+            threading.Thread(target=importlib.import_module, args=("noisetop.tui.app",)).start()
+        with session:
+            _show_and_record(session, capture, interval_ns, args, plain=bool(plain))
+            status = session.status()
+        written.seek(0)
+        shutil.copyfileobj(written, sys.stdout.buffer)
+    return status
+
+
+def _show_and_record(
+    session: Session,
+    capture: Capture | None,
+    interval_ns: int,
+    args: argparse.Namespace,
+    *,
+    plain: bool,
+) -> None:
+    if capture:
+        capture.create()
+    try:
+        _show(session, capture, interval_ns, args, plain=plain)
+    finally:
         if capture:
-            capture.create()
-        try:
-            _show(session, capture, interval_ns, args, plain=bool(plain))
-        finally:
-            if capture:
-                capture.close()
-        return session.status()
+            capture.close()
 
 
 def _capture(args: argparse.Namespace) -> Capture | None:

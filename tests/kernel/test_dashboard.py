@@ -63,7 +63,7 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def terminal(*arguments: str) -> Iterator[Terminal]:
+def terminal(*arguments: str, until: bytes = b"local_timer") -> Iterator[Terminal]:
     """noisetop in a terminal of 100 by 30 that shows its first sample."""
     wait_for(lambda: not left_in_kernel(), "another noisetop to end")
     pid, master = pty.fork()
@@ -73,7 +73,7 @@ def terminal(*arguments: str) -> Iterator[Terminal]:
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     session = Terminal(pid, master)
     try:
-        wait_for(lambda: session.shows(b"local_timer"), "the first sample on the screen")
+        wait_for(lambda: session.shows(until), "the first sample on the screen")
         yield session
     finally:
         if not session.ended():
@@ -125,3 +125,15 @@ def test_the_duration_ends_the_samples_but_not_the_view() -> None:
         os.write(session.master, b"q")
         wait_for(session.ended, "the end")
         assert session.status == 0
+
+
+def test_what_the_command_writes_comes_after_the_dashboard() -> None:
+    script = "echo from the command; sleep 2; exit 5"
+    with terminal("--", "sh", "-c", script, until=b"PID") as session:
+        wait_for(lambda: session.shows(b"exited"), "the end of the command")
+        os.write(session.master, b"q")
+        wait_for(session.ended, "the end")
+        assert session.status == 5
+        after = session.seen.rsplit(LEAVE_ALTERNATE_SCREEN, 1)[1]
+        assert b"from the command" in after
+    wait_for(lambda: not left_in_kernel(), "the programs to be gone")
