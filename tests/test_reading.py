@@ -68,3 +68,18 @@ def test_waits_are_added_up_by_victim_and_reason() -> None:
         42,
         30,
     )
+
+
+def test_an_interrupt_knows_what_it_ran_although_that_was_read_before() -> None:
+    one = reader()
+    kinds = {kind.name: number for number, kind in one.layout.kinds.items()}
+    sent = np.zeros(1, one.layout.trigger)
+    sent["time_ns"], sent["tid"], sent["object"] = 1000, 100, 0xC5D
+    sent["source"], sent["flags"] = kinds["csd_queue"], Flag.TRIGGER
+    ran = events({"source": "csd", "object": 0xC5D, "start_ns": 2000, "gross_ns": 10})
+    around = events({"source": "call_function_single", "start_ns": 1990, "gross_ns": 40})
+    first = np.frombuffer(sent.tobytes() + ran.tobytes(), ran.dtype)
+    (inner,) = one.read(first, last=False, complete_ns=2020)
+    (outer,) = one.read(around, last=True)
+    assert one.join.triggers[inner["trigger"]].tid == 100
+    assert outer["trigger"] == inner["trigger"]
