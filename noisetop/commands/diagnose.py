@@ -64,13 +64,27 @@ def run(args: argparse.Namespace) -> int:
     if args.file is not None:
         recording = open_recording(args.file)
         title = str(args.file)
-        diagnosis, audit = _judge(recording, live=False)
+        diagnosis, audit = _judge(recording)
     else:
         with tempfile.TemporaryDirectory(prefix="noisetop-") as folder:
+            # Programs that end meanwhile are known from before, those that began from after.
+            realtime = _realtime(Machine())
             recording, status = _trace(args, Path(folder) / "live.noisetop")
-            title = str(recording.metadata.get("target") or "")
-            diagnosis, audit = _judge(recording, live=True, pid=args.pid)
+            title = "" if args.pid is None else str(recording.metadata.get("target") or "")
+            diagnosis, audit = _judge(recording, realtime=realtime, pid=args.pid)
     changes = saved.compare(before, saved.summary_of(diagnosis)) if before else None
+    _write(args, diagnosis, audit, title, changes)
+    return status
+
+
+def _write(
+    args: argparse.Namespace,
+    diagnosis: Diagnosis,
+    audit: Sequence[CheckResult],
+    title: str,
+    changes: Sequence[saved.Change] | None,
+) -> None:
+    """What --save keeps, then the page or its JSON."""
     if args.save:
         with output_file(args.save, force=args.force) as out:
             document = json.dumps(saved.as_saved(diagnosis, version("noisetop")), indent=2)
@@ -83,13 +97,12 @@ def run(args: argparse.Namespace) -> int:
                 diagnosis, audit, version=version("noisetop"), title=title, changes=changes
             )
         )
-        return status
+        return
     columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
     width = max(_NARROWEST, min(_WIDEST, columns))
     sys.stdout.write(
         page.text(diagnosis, audit, title=title, width=width, top=args.top, changes=changes)
     )
-    return status
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -131,20 +144,29 @@ def _wait(session: Session, tracer: Tracer) -> None:
 
 
 def _judge(
-    recording: Recording, *, live: bool, pid: int | None = None
+    recording: Recording, *, realtime: frozenset[str] | None = None, pid: int | None = None
 ) -> tuple[Diagnosis, Sequence[CheckResult]]:
-    """The diagnosis, and the audit of the machine where it is this one."""
-    machine = Machine(cpus=recording.cpus, pid=pid) if live or _made_here(recording) else None
+    """The diagnosis, and the audit of the machine where it is this one.
+
+    ``realtime``: programs with real-time priority before the recording; None: not known.
+    """
+    machine = Machine(cpus=recording.cpus, pid=pid) if _made_here(recording) else None
     if machine is not None:
         _step_aside(recording.cpus)
-    realtime = None
-    if live and machine is not None and not machine.tasks_hidden:
-        realtime = frozenset(t.comm for t in machine.tasks if t.realtime and not t.kernel)
+    if realtime is not None and machine is not None:
+        realtime |= _realtime(machine) or frozenset()
     evidence = evidence_of(
         recording, online=machine.online if machine is not None else (), realtime=realtime
     )
     audit = run_checks(machine) if machine is not None else ()
     return diagnose(evidence), audit
+
+
+def _realtime(machine: Machine) -> frozenset[str] | None:
+    """Names of programs with real-time priority now; None where they are hidden."""
+    if machine.tasks_hidden:
+        return None
+    return frozenset(task.comm for task in machine.tasks if task.realtime and not task.kernel)
 
 
 def _made_here(recording: Recording) -> bool:

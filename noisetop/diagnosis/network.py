@@ -54,10 +54,19 @@ RULES = (
     cause(
         "traffic-shaping",
         "Packets are held back and sent by a timer of traffic shaping",
-        *hrtimers("qdisc_watchdog", "tcp_pace_kick", "tcp_compressed_ack_kick"),
+        *hrtimers("qdisc_watchdog", "tcp_pace_kick"),
         remedy="send from other CPUs: taskset -pc {keep} PID, or tc qdisc del dev IF root",
         undo="tc qdisc with the former discipline",
         confirm="tc -s qdisc",
         source="net/sched/sch_api.c",
+    ),
+    cause(
+        "acknowledgements",
+        "Network connections acknowledge what they received, with a timer on this CPU",
+        *hrtimers("tcp_compressed_ack_kick"),
+        remedy="receive on other CPUs: taskset -pc {keep} PID; or net.ipv4.tcp_comp_sack_nr=0",
+        undo="taskset -pc with the former CPUs, sysctl -w net.ipv4.tcp_comp_sack_nr=44",
+        confirm="nstat -az TcpExtTCPAckCompressed before and after",
+        source="net/ipv4/tcp_timer.c; ip-sysctl.rst",
     ),
 )

@@ -39,7 +39,10 @@ def text(
     changes: Sequence[Change] | None = None,
 ) -> str:
     """The page: findings by what they cost, then what no rule explains, then the sum."""
-    lines = [*_head(diagnosis, title, width), ""]
+    lines = _head(diagnosis, title, width)
+    if audit:
+        lines += _wrapped("Checks tell how this machine is set up now, see noisetop check.", width)
+    lines.append("")
     if changes is not None:
         lines += [*_changes(changes, width), ""]
     if not diagnosis.findings:
@@ -84,7 +87,7 @@ def _head(diagnosis: Diagnosis, title: str, width: int) -> list[str]:
     evidence = diagnosis.evidence
     where = f"CPU {format_cpu_list(evidence.cpus)}" if evidence.cpus else "no CPU"
     words = [
-        f"{title + ': ' if title else ''}{where}, {format_ns(evidence.duration_ns)}, noise "
+        f"{f'{title}: ' if title else ''}{where}, {format_ns(evidence.duration_ns)}, noise "
         f"{format_ns(evidence.noise_ns)} ({rate(evidence.noise_ns, evidence.duration_ns)})"
     ]
     if evidence.incomplete:
@@ -100,7 +103,7 @@ def _finding(
     width: int,
 ) -> list[str]:
     inside = width - _INDENT - _LABEL
-    first, *more = _wrapped(finding.cause, width - _INDENT)
+    first, *more = _wrapped(finding.cause, width - _INDENT - 1)
     lines = [f"{number:>2}. {first}", *(" " * _INDENT + line for line in more)]
     lines += _row("cost", _wrapped(_cost(finding, diagnosis), inside))
     for sentence in _evidence(finding, diagnosis):

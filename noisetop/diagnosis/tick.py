@@ -99,7 +99,7 @@ def tick_for_a_timer(evidence: Evidence, texts: Texts) -> list[Finding]:
 RULES = (
     cause(
         "timer-interrupt-alone",
-        "The clock interrupt came, but none of its timers ran",
+        "The clock interrupt came, but ran none of its timers itself",
         ("timer", "local_timer"),
         ("timer", "arch_timer"),
         whole=True,
@@ -107,7 +107,7 @@ RULES = (
         undo="nothing was changed",
         effect="goes down with the timers that it is armed for",
         confirm="echo 1 > /sys/kernel/tracing/events/timer/hrtimer_start/enable shows who arms it",
-        source="A3; a timer that was cancelled or moved leaves its interrupt behind",
+        source="A3; its timers were cancelled or moved, or run in a softirq after it",
     ),
     cause(
         "fair-server",

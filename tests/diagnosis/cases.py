@@ -91,6 +91,7 @@ CASES = (
     case("same-page-thread", "thread", "ksmd"),
     case("translation-flush", "ipi", "call_function_single", "flush_tlb_func"),
     case("unmap", "ipi", "call_function_single", "flush_tlb_func", stack=("__x64_sys_munmap",)),
+    case("acknowledgements", "softirq", "HRTIMER", "tcp_compressed_ack_kick"),
     case("packet-steering", "ipi", "call_function_single", "rps_trigger_softirq"),
     case("packet-threads", "thread", "napi/2"),
     case("packet-timer", "timer", "local_timer", "napi_watchdog"),
