@@ -14,7 +14,7 @@ RULES = (
         *calls("ipi_mb", "ipi_sync_core", "ipi_rseq", "ipi_sync_rq_state"),
         subject=by_sender,
         remedy="keep threads of that process off this CPU: taskset -apc {keep} $(pgrep -xo {q})",
-        undo="taskset -apc {cpus} $(pgrep -xo {q})",
+        undo="taskset -apc OLD $(pgrep -xo {q}), OLD being the list that the remedy printed",
         confirm="strace -f -e trace=membarrier -p $(pgrep -xo {q})",
         source="D45; kernel/sched/membarrier.c",
         fallback="A program orders memory accesses of all its threads (membarrier)",

@@ -152,7 +152,7 @@ RULES = (
         "Memory is short: the kernel looks for pages to free on this CPU",
         ("thread", "kswapd*"),
         remedy="taskset -pc {keep} $(pgrep kswapd), and use less memory",
-        undo="taskset -pc {cpus} $(pgrep kswapd)",
+        undo="taskset -pc OLD $(pgrep kswapd), OLD being the list that the remedy printed",
         confirm="grep pgscan_kswapd /proc/vmstat before and after; free -m",
         source="D38, D93; mm/vmscan.c",
     ),

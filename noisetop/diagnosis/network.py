@@ -38,7 +38,7 @@ RULES = (
         ("thread", "napi/*"),
         ("thread", "backlog_napi/*"),
         remedy="for t in $(pgrep ^napi/); do taskset -pc {keep} $t; done",
-        undo="for t in $(pgrep ^napi/); do taskset -pc {cpus} $t; done",
+        undo="for t in $(pgrep ^napi/); do taskset -pc {all} $t; done",
         confirm="cat /sys/class/net/*/threaded",
         source="D50; net/core/dev.c",
     ),

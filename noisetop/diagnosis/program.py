@@ -8,7 +8,7 @@ from noisetop.diagnosis.rule import LAST, Texts, by_step, cause, grouped, rule, 
 from noisetop.system import format_cpu_list
 
 _MOVE = "taskset -apc {keep} $(pgrep -xo {q}), or isolcpus=domain,{cpus}, or its own cpuset"
-_BACK = "taskset -apc {cpus} $(pgrep -xo {q})"
+_BACK = "taskset -apc OLD $(pgrep -xo {q}), OLD being the list that the remedy printed"
 _FEW = 0.001
 """Share of the period below which a wait is not worth a finding."""
 
@@ -124,7 +124,7 @@ RULES = (
         ("thread", "self"),
         subject=by_step(-1),
         remedy="give each thread its own CPU: taskset -pc CPU TID, or fewer threads",
-        undo="taskset -pc {cpus} TID",
+        undo="taskset -pc OLD TID, OLD being the list that the remedy printed",
         confirm="ps -Lo tid,psr,comm -p PID",
         source="D02, D100; sched(7)",
     ),
@@ -263,7 +263,7 @@ RULES = (
         ("thread", "khungtaskd"),
         ("thread", "watchdogd"),
         remedy="taskset -pc {keep} $(pgrep khungtaskd)",
-        undo="taskset -pc {cpus} $(pgrep khungtaskd)",
+        undo="taskset -pc OLD $(pgrep khungtaskd), OLD being the list that the remedy printed",
         confirm="sysctl kernel.hung_task_check_interval_secs",
         source="kernel/hung_task.c",
     ),

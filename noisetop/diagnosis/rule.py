@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -103,11 +103,22 @@ def by_function(share: Share) -> str:
     return share.cause[-1] if len(share.cause) > 2 else ""
 
 
-def facts(evidence: Evidence, share: Share, about: str) -> Mapping[str, str]:
+def _apart(evidence: Evidence, shares: Iterable[Share]) -> tuple[int, ...]:
+    """CPUs to set apart: the watched ones, or where all are watched those that lost time. Never
+    all that there are, since something must keep house."""
+    watched = set(evidence.cpus)
+    if watched >= set(evidence.online):
+        watched = {share.cpu for share in shares} or watched
+    if watched >= set(evidence.online):
+        watched -= set(evidence.online[:1])
+    return tuple(sorted(watched or evidence.cpus))
+
+
+def facts(evidence: Evidence, shares: Sequence[Share], about: str) -> Mapping[str, str]:
     """What texts of rules may mention in braces. ``{name}`` is for a shell, ``{q}`` for pgrep."""
-    keep = tuple(cpu for cpu in evidence.online if cpu not in evidence.cpus)
-    kept = keep or evidence.online[:1] or (0,)
-    watched = format_cpu_list(evidence.cpus)
+    share = shares[0]
+    apart = _apart(evidence, shares)
+    kept = tuple(cpu for cpu in evidence.online if cpu not in apart) or (0,)
     step = share.cause[1] if len(share.cause) > 1 else share.cause[0]
     number = re.match(r"\d+(?= |$)", step)
     return {
@@ -117,7 +128,9 @@ def facts(evidence: Evidence, share: Share, about: str) -> Mapping[str, str]:
         "function": share.cause[-1],
         "keep": format_cpu_list(kept),
         "mask": format(sum(1 << cpu for cpu in kept), "x"),
-        "cpus": watched,
+        "cpus": format_cpu_list(apart),
+        "all": format_cpu_list(evidence.online or evidence.cpus),
+        "where": format_cpu_list(one.cpu for one in shares),
         "cpu": str(share.cpu),
         "irq": number[0] if number else "N",
         "sender": share.trigger.task or "something",
@@ -148,7 +161,7 @@ def grouped(
         groups.setdefault(subject(share) if subject else "", []).append(share)
     findings = []
     for about, mine in groups.items():
-        known = facts(evidence, mine[0], about)
+        known = facts(evidence, mine, about)
         words = texts.cause if about or not texts.fallback else texts.fallback
         findings.append(
             Finding(

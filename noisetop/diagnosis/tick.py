@@ -32,7 +32,7 @@ def _shared(evidence: Evidence) -> set[int]:
 
 @rule(
     "tick-everywhere",
-    "The kernel's regular clock interrupt runs on CPU {cpus}",
+    "The kernel's regular clock interrupt runs on CPU {where}",
     seen_as="timer › … › tick_nohz_handler on a CPU that nohz_full= does not name",
     remedy="add nohz_full={cpus} to the kernel command line",
     undo="take nohz_full= off the kernel command line",

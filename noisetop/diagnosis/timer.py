@@ -6,7 +6,7 @@ from noisetop.diagnosis.finding import Confidence
 from noisetop.diagnosis.rule import by_sender, by_step, cause, hrtimers, timers
 
 _MOVE = "arm the timer on another CPU: taskset -pc {keep} $(pgrep -x {q})"
-_BACK = "taskset -pc {cpus} $(pgrep -x {q})"
+_BACK = "taskset -pc OLD $(pgrep -x {q}), OLD being the list that the remedy printed"
 _ARMED = "cat /proc/PID/timers, or trace timer:hrtimer_start on the CPU"
 
 RULES = (

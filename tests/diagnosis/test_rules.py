@@ -214,3 +214,18 @@ def test_a_rule_may_not_claim_twice() -> None:
     greedy = replace(honest, judge=lambda _: [finding, finding])
     with pytest.raises(ValueError, match="not its own"):
         diagnose(evidence(one), [greedy])
+
+
+def test_a_remedy_never_sets_all_cpus_apart() -> None:
+    everywhere = replace(evidence(share(*TICK), share(*TICK, cpu=3)), cpus=(0, 1, 2, 3))
+    (finding,) = diagnose(everywhere).findings
+    assert finding.cause.endswith("on CPU 2-3")
+    assert "nohz_full=2-3" in finding.remedy
+    whole = replace(everywhere, online=(2, 3), cpus=(2, 3))
+    (finding,) = diagnose(whole).findings
+    assert finding.cause.endswith("on CPU 2-3")
+    assert "nohz_full=3 " in finding.remedy
+    some = evidence(share("thread", "app", cpu=3))
+    (finding,) = diagnose(some).findings
+    assert "taskset -apc 0-1 " in finding.remedy
+    assert "isolcpus=domain,2-3" in finding.remedy
