@@ -13,10 +13,12 @@ _HEAD = """\
 What `noisetop diagnose` can tell apart, by subject. Made from the rules themselves, so do not edit
 it: `python -m noisetop.diagnosis.catalogue > docs/causes.md`
 
-Words in braces are filled in with what was measured: `{keep}` are CPUs to move things to, `{cpus}`
-the watched ones, `{about}` a program, device or function. Rules are asked from the narrowest to
-the widest; noise that one has claimed is not offered to the next. D and A numbers in the sources
-are those of the project's collection of causes.
+Words in braces are filled in with what was measured: `{keep}` are CPUs to move things to, `{mask}`
+the same as a mask, `{cpus}` those to set apart, `{cpu}` and `{where}` those that lost time, `{all}`
+all there are, `{about}` a program, device or function, `{name}` and `{q}` its name, quoted.
+
+Rules are asked from the narrowest to the widest; noise that one has claimed is not offered to the
+next. D and A numbers in the sources are those of the project's collection of causes.
 """
 
 
