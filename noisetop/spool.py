@@ -32,6 +32,8 @@ from noisetop.symbols import SymbolTable
 
 MAGIC = b"noisetop recording 1\n"
 SUFFIX = ".noisetop"
+_LATE = ("hardware",)
+"""What belongs to the metadata but is known only at the end."""
 _MAX_HEAD_BYTES = 64 << 20
 _CHUNK_BYTES = 4 << 20
 _MAX_REASON = 80
@@ -166,7 +168,7 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
     if end_ns < blocks.start_ns:
         raise ValueError("it ends before it starts")
     return Recording(
-        metadata={**dict(head["metadata"]), "hardware": list(said.get("hardware", []))},
+        metadata=dict(head["metadata"]) | {key: said[key] for key in _LATE if said.get(key)},
         cpus=tuple(map(int, head["cpus"])),
         start_ns=blocks.start_ns,
         end_ns=end_ns,
