@@ -26,6 +26,9 @@ RECENT_NS = 1_000_000_000
 _REMEMBERED = 1 << 16
 _TIME_BITS = np.uint64(44)  # 4.9 hours
 _WORK_LEVEL = 1
+_ANSWERED_ONCE = ("csd",)
+"""Kinds of events each of which has a trigger of its own."""
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _INSIDE = np.dtype([("start_ns", "<u8"), ("trigger_ns", "<u8"), ("trigger", "<u4"), ("cpu", "<u2")])
 
 
@@ -164,7 +167,8 @@ class TriggerJoin:
                 continue
             book = self._books.setdefault(kind.explains, self._empty())
             by_cpu = mine["object"] == 0
-            keys = np.where(by_cpu, mine["target_cpu"].astype(np.uint64), mine["object"])
+            keys = _object_keys(mine["object"], mine["function"])
+            keys = np.where(by_cpu, mine["target_cpu"].astype(np.uint64), keys)
             book.add(mine, keys)
 
     def join(self, events: Events) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
@@ -195,8 +199,9 @@ class TriggerJoin:
         book = self._books[name]
         mine = events[chosen]
         threaded = mine["flags"] & Flag.THREADED != 0
-        keys = np.where(threaded, 0, mine["object"]).astype(np.uint64)
-        keys[keys == 0] = mine["cpu"][keys == 0]
+        objects = np.where(threaded, 0, mine["object"]).astype(np.uint64)
+        keys = _object_keys(objects, mine["id"])
+        keys[objects == 0] = mine["cpu"][objects == 0]
         before = mine["start_ns"].copy()
         linked = np.flatnonzero(threaded & (mine["level"] == _WORK_LEVEL))
         if len(linked):
@@ -204,9 +209,12 @@ class TriggerJoin:
                 _link_keys(mine["tid"][linked], mine["id"][linked]), before[linked]
             )
             started = self._links.records[link]
-            keys[linked] = np.where(link >= 0, started["object"], 0)
+            worked_on = _object_keys(started["object"], mine["id"][linked])
+            keys[linked] = np.where(link >= 0, worked_on, 0)
             before[linked] = np.where(link >= 0, started["time_ns"], 0)
         at = book.find(keys, before)
+        if name in _ANSWERED_ONCE:
+            at = _first_only(at, mine["start_ns"])
         found = np.flatnonzero(at >= 0)
         if len(found):
             records = book.records[at[found]]
@@ -233,7 +241,8 @@ class TriggerJoin:
         book = self._books.get("work")
         working = np.flatnonzero(records["work"])
         if book is not None and len(working):
-            at = book.find(records["work"][working], records["time_ns"][working])
+            queued = _object_keys(records["work"], records["work_function"])[working]
+            at = book.find(queued, records["time_ns"][working])
             origins[working[at >= 0]] = book.records[at[at >= 0]]
         return origins
 
@@ -357,6 +366,24 @@ class TriggerJoin:
             since = max(int(inside["start_ns"].max()) - RECENT_NS, 0)
             self._tails[inner] = inside[inside["start_ns"] >= since]
         return inside
+
+
+def _object_keys(
+    objects: npt.NDArray[np.uint64], functions: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint64]:
+    """What a trigger and its event have in common: an object can be used again for another
+    function, and then the two have nothing to do with each other."""
+    return objects ^ (functions * _SPREAD)
+
+
+def _first_only(at: Indices, start_ns: npt.NDArray[np.uint64]) -> Indices:
+    """Leaves a trigger to the first event that it was found for: what caused a later one is
+    missing, and to name nobody is better than to name the wrong one."""
+    order = np.argsort(start_ns, kind="stable")
+    _, first = np.unique(at[order], return_index=True)
+    only = np.full(len(at), -1, np.int64)
+    only[order[first]] = at[order[first]]
+    return only
 
 
 def _link_keys(

@@ -1,0 +1,47 @@
+"""Tasks that come and go in numbers leave nothing behind in the kernel's memory of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from noisetop import system
+from noisetop.tracer import Target, Tracer
+from tests.kernel.loads import stress
+from tests.kernel.program import bpftool, left_in_kernel, wait_for
+
+pytestmark = pytest.mark.kernel
+
+FORKS = 5_000
+SLACK = 300
+
+
+def forks() -> int:
+    """Tasks made since boot."""
+    for line in Path("/proc/stat").read_text().splitlines():
+        if line.startswith("processes "):
+            return int(line.split()[1])
+    raise AssertionError("/proc/stat does not count tasks")
+
+
+def remembered() -> int:
+    """Tasks in the map of the one tracer that runs."""
+    return len(json.loads(bpftool("map", "dump", "name", "noise_tasks", "-j")))
+
+
+def threads() -> int:
+    return sum(1 for _ in Path("/proc").glob("[0-9]*/task/[0-9]*"))
+
+
+def test_what_has_ended_is_forgotten() -> None:
+    wait_for(lambda: not left_in_kernel(), "another noisetop to end")
+    with Tracer(Target(system.online_cpus())) as tracer:
+        tracer.open_books()
+        before = forks()
+        with stress("--fork", "2"):
+            wait_for(lambda: forks() - before > FORKS, "tasks that come and go")
+        wait_for(lambda: remembered() <= threads() + SLACK, "the ended tasks to be forgotten")
+        assert remembered() > 0
+        assert sum(counts["state"] for counts in tracer.losses().by_cpu.values()) == 0
