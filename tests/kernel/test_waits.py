@@ -50,7 +50,7 @@ def assert_equal_to_the_kernels(traced: Traced, before: dict[int, int], load: Wo
         waited_ns = after_ns - before[tid]
         wait = traced.waits.get(tid, TaskWait({}, {}, 0))
         count = sum(wait.count.values())
-        if max(waited_ns, wait.sum_ns) < SHORT_NS:
+        if min(waited_ns, wait.sum_ns) < SHORT_NS:
             continue
         allowed_ns = SHARE * waited_ns
         if waited_ns >= LONG_NS * max(count, 10):
