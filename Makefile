@@ -19,7 +19,7 @@ UNCHANGED := $(and $(VENV_WORKS),$(shell [ "$$(cat $(BUILT) 2>/dev/null)" = '$(S
 ROOT := $(filter 0,$(shell id -u))
 # Under sudo nothing of root's is to stay behind in the user's folder.
 AS_ROOT := $(if $(ROOT),env,sudo env PYTHONDONTWRITEBYTECODE=1)
-KERNEL_TESTS := $(AS_ROOT) NOISETOP_KERNEL_TESTS=1 $(BIN)/pytest -p no:cacheprovider -m kernel $(ARGS)
+KERNEL_TESTS := $(AS_ROOT) NOISETOP_MUST_RUN=kernel $(BIN)/pytest -p no:cacheprovider -m kernel $(ARGS)
 
 .PHONY: build
 build: $(BUILT) ## set up what is missing and leave .venv/bin/noisetop behind (the default)

@@ -1,4 +1,4 @@
-"""Where tests of the real kernel run, and where a skipped one is a failure."""
+"""Where tests of the real kernel run, and where a skipped test is a failure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from noisetop.errors import NoisetopError
 from noisetop.privileges import check_privileges
 from noisetop.system import ROOT
 
-MUST_RUN = "NOISETOP_KERNEL_TESTS"
+# Names the markers whose tests must run: "kernel viewer".
+MUST_RUN = "NOISETOP_MUST_RUN"
 
 # include/uapi/linux/bpf.h, and the system call's number by machine
 _BPF_MAP_CREATE, _BPF_MAP_TYPE_LRU_HASH = 0, 9
@@ -45,8 +46,8 @@ def kernel_obstacle(root: Path = ROOT) -> str | None:
     return None if _bpf_is_allowed() else "bpf(2) is not allowed here, in spite of the capabilities"
 
 
-def _must_run() -> bool:
-    return os.environ.get(MUST_RUN) == "1"
+def _must_run() -> set[str]:
+    return set(os.environ.get(MUST_RUN, "").split())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -66,10 +67,10 @@ def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    wanted = item.get_closest_marker("kernel") is not None and _must_run()
+    wanted = _must_run() & {marker.name for marker in item.iter_markers()}
     if wanted and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
-        report.longrepr = f"skipped although {MUST_RUN}=1: {_reason(report)}"
+        report.longrepr = f"skipped although {MUST_RUN} names it: {_reason(report)}"
     return report
 
 
@@ -78,7 +79,7 @@ def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     report = yield
-    if _must_run() and report.skipped and "kernel" in collector.nodeid.split("/"):
+    if report.skipped and "kernel" in _must_run() & set(collector.nodeid.split("/")):
         report.outcome = "failed"
-        report.longrepr = f"skipped although {MUST_RUN}=1: {_reason(report)}"
+        report.longrepr = f"skipped although {MUST_RUN} names it: {_reason(report)}"
     return report

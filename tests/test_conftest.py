@@ -36,8 +36,8 @@ def load_conftest() -> ModuleType:
 @pytest.fixture
 def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A test suite with this project's conftest; its tests are the test's to write."""
-    monkeypatch.delenv("NOISETOP_KERNEL_TESTS", raising=False)
-    pytester.makeini("[pytest]\nmarkers = kernel: on the real kernel\n")
+    monkeypatch.delenv("NOISETOP_MUST_RUN", raising=False)
+    pytester.makeini("[pytest]\nmarkers =\n kernel: on the real kernel\n viewer: in a browser\n")
     return pytester
 
 
@@ -63,7 +63,7 @@ def test_kernel_tests_run_where_nothing_is_in_the_way(inner: pytest.Pytester) ->
 def test_skipped_kernel_test_fails_where_it_must_run(
     inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, obstacle: str | None
 ) -> None:
-    monkeypatch.setenv("NOISETOP_KERNEL_TESTS", "1")
+    monkeypatch.setenv("NOISETOP_MUST_RUN", "kernel")
     inner.makepyfile(INNER_TESTS.format(kernel="pytest.skip('not today')"))
     result = run(inner, obstacle=obstacle)
     # A skip by a mark comes up when the test is set up, which pytest counts as an error.
@@ -71,7 +71,7 @@ def test_skipped_kernel_test_fails_where_it_must_run(
         failed=int(obstacle is None), errors=int(obstacle is not None), skipped=1
     )
     reason = obstacle or "not today"
-    result.stdout.fnmatch_lines([f"*skipped although NOISETOP_KERNEL_TESTS=1: *{reason}*"])
+    result.stdout.fnmatch_lines([f"*skipped although NOISETOP_MUST_RUN names it: *{reason}*"])
 
 
 def test_skipped_kernel_file_fails_where_it_must_run(
@@ -82,14 +82,26 @@ def test_skipped_kernel_file_fails_where_it_must_run(
         "import pytest\npytest.skip('not this file', allow_module_level=True)\n"
     )
     run(inner, obstacle=None).assert_outcomes(skipped=1)
-    monkeypatch.setenv("NOISETOP_KERNEL_TESTS", "1")
+    monkeypatch.setenv("NOISETOP_MUST_RUN", "kernel")
     run(inner, obstacle=None).assert_outcomes(errors=1)
+
+
+def test_each_marker_is_named_for_itself(
+    inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner.makepyfile(
+        "import pytest\n@pytest.mark.viewer\ndef test_seen():\n    pytest.skip('no browser')\n"
+    )
+    monkeypatch.setenv("NOISETOP_MUST_RUN", "kernel")
+    run(inner, obstacle=None).assert_outcomes(skipped=1)
+    monkeypatch.setenv("NOISETOP_MUST_RUN", "kernel viewer")
+    run(inner, obstacle=None).assert_outcomes(failed=1)
 
 
 def test_expected_failure_is_no_skip(
     inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NOISETOP_KERNEL_TESTS", "1")
+    monkeypatch.setenv("NOISETOP_MUST_RUN", "kernel")
     inner.makepyfile(INNER_TESTS.format(kernel="pytest.xfail('known')"))
     run(inner, obstacle=None).assert_outcomes(xfailed=1, skipped=1)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,13 +13,12 @@ from noisetop.hardware import ROWS, HardwareWatch
 from noisetop.smi import MSR_PMU, SmiCounter
 from tests.kernel import books
 from tests.kernel.program import wait_for
+from tests.kernel.sent_interrupts import kernel_trace, sent_by_threads
 
 pytestmark = pytest.mark.kernel
 
 CPUS = system.online_cpus()
 WATCHED, HOUSE = CPUS[-1:], CPUS[:1]
-TRACING = Path("/sys/kernel/tracing")
-CALLS = "events/csd/csd_queue_cpu"
 needs_two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs a CPU to keep house")
 
 
@@ -124,46 +121,22 @@ def open_descriptors() -> list[str]:
     return [str(fd.readlink()) for fd in links if fd.is_symlink()]
 
 
-@contextmanager
-def calls_of_this_thread(cpu: int) -> Iterator[Path]:
-    """The trace of functions that this thread has another CPU run, in an instance of its own."""
-    instance = TRACING / f"instances/noisetop-test-{os.getpid()}"
-    instance.mkdir()
-    try:
-        event = instance / CALLS
-        (event / "filter").write_text(f"cpu == {cpu} && common_pid == {threading.get_native_id()}")
-        (event / "enable").write_text("1")
-        # Switching the event on patches code, which itself interrupts every CPU.
-        (instance / "trace").write_text("")
-        yield instance / "trace"
-        (event / "enable").write_text("0")
-    finally:
-        instance.rmdir()
-
-
-def seen(trace: Path) -> list[str]:
-    return [line for line in trace.read_text().splitlines() if not line.startswith("#")]
-
-
 @needs_two_cpus
-@pytest.mark.skipif(
-    not (TRACING / CALLS).exists() or not Path("/", MSR_PMU, "events/tsc").exists(),
-    reason="needs the tracepoint csd_queue_cpu and the PMU msr",
-)
+@pytest.mark.skipif(not Path("/", MSR_PMU, "events/tsc").exists(), reason="needs the PMU msr")
 def test_no_reading_interrupts_a_watched_cpu() -> None:
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, HOUSE)
     try:
-        with calls_of_this_thread(WATCHED[0]) as trace:
+        with kernel_trace("hardware", [threading.get_native_id()]) as trace:
             with HardwareWatch(WATCHED, HOUSE) as watch, SmiCounter(HOUSE[0], event="tsc") as house:
                 for _ in range(50):
                     watch.snapshot()
                     assert watch.figures()
                     assert house.read()
-            ours = seen(trace)
+            ours = sent_by_threads(trace, WATCHED[0])
             with SmiCounter(WATCHED[0], event="tsc") as counter:
                 assert counter.read()
-            forbidden = seen(trace)[len(ours) :]
+            forbidden = sent_by_threads(trace, WATCHED[0])[len(ours) :]
     finally:
         os.sched_setaffinity(0, allowed)
     assert ours == []
