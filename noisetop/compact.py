@@ -23,6 +23,7 @@ from noisetop.recording_json import (
     about_from_dict,
     names_as_dict,
     names_from_dict,
+    recording_of,
 )
 
 MAGIC = b"noisetop compact recording 1\n"
@@ -99,22 +100,8 @@ def read_compact(path: Path) -> Recording:
         raise NoisetopError(f"cannot read {path}: {error.strerror}") from None
     except _DAMAGE as error:
         raise _damaged(path, error) from None
-    return Recording(
-        metadata=about.metadata,
-        cpus=about.cpus,
-        start_ns=about.start_ns,
-        end_ns=about.end_ns,
-        sources=names.sources,
-        read_chunks=lambda: _chunks(path, len(names.sources), len(names.triggers)),
-        triggers=names.triggers,
-        waits=names.waits,
-        stacks=names.stacks,
-        losses=about.losses,
-        own_cost=about.own_cost,
-        missing=about.missing,
-        tasks=names.tasks,
-        ended=about.ended,
-        damage=about.damage,
+    return recording_of(
+        about, names, lambda: _chunks(path, len(names.sources), len(names.triggers))
     )
 
 

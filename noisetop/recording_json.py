@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from noisetop.event import Source
+from noisetop.event import Interruptions, Source
 from noisetop.recording import Recording
 from noisetop.summary import Losses, OwnCost
 from noisetop.trigger import Trigger
@@ -124,6 +124,29 @@ def names_from_dict(content: dict[str, Any]) -> Named:
         stacks={
             int(key): tuple(map(str, stack)) for key, stack in content.get("stacks", {}).items()
         },
+    )
+
+
+def recording_of(
+    about: About, names: Named, read_chunks: Callable[[], Iterator[Interruptions]]
+) -> Recording:
+    """The recording that a file holds in these two parts and its tables."""
+    return Recording(
+        metadata=about.metadata,
+        cpus=about.cpus,
+        start_ns=about.start_ns,
+        end_ns=about.end_ns,
+        sources=names.sources,
+        read_chunks=read_chunks,
+        triggers=names.triggers,
+        waits=names.waits,
+        stacks=names.stacks,
+        losses=about.losses,
+        own_cost=about.own_cost,
+        missing=about.missing,
+        tasks=names.tasks,
+        ended=about.ended,
+        damage=about.damage,
     )
 
 

@@ -132,7 +132,7 @@ def _own_cost(cost: OwnCost, duration_ns: int) -> str:
     parts.append(f"on CPU {printable(cost.housekeeping)}" if cost.housekeeping else "on any CPU")
     if cost.bpf_ns_per_run is not None:
         in_kernel = format_ns(cost.bpf_ns_per_run * cost.bpf_runs)
-        parts.append(f"in the kernel about {in_kernel} for {format_count(cost.bpf_runs)} runs")
+        parts.append(f"in the kernel at most {in_kernel} for {format_count(cost.bpf_runs)} runs")
     return ", ".join(parts)
 
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from noisetop.errors import NoisetopError
 from noisetop.event import INTERRUPTION, Interruptions
 from noisetop.recording import Recording
-from noisetop.recording_json import about_from_dict, names_from_dict
+from noisetop.recording_json import about_from_dict, names_from_dict, recording_of
 
 START = b'{"displayTimeUnit":"ns",\n"otherData":{"writer":"noisetop '
 GZIP_START = b"\x1f\x8b"
@@ -65,22 +65,8 @@ def read_trace(path: Path) -> Recording:
         head = _read_head(file)
         names = names_from_dict(_read_tail(file))
         about = about_from_dict(head)
-    return Recording(
-        metadata=about.metadata,
-        cpus=about.cpus,
-        start_ns=about.start_ns,
-        end_ns=about.end_ns,
-        sources=names.sources,
-        read_chunks=lambda: _chunks(path, about.start_ns, len(names.sources), len(names.triggers)),
-        triggers=names.triggers,
-        waits=names.waits,
-        stacks=names.stacks,
-        losses=about.losses,
-        own_cost=about.own_cost,
-        missing=about.missing,
-        tasks=names.tasks,
-        ended=about.ended,
-        damage=about.damage,
+    return recording_of(
+        about, names, lambda: _chunks(path, about.start_ns, len(names.sources), len(names.triggers))
     )
 
 
