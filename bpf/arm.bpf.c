@@ -40,14 +40,14 @@ SEC("tp_btf/hrtimer_start")
 int hrtimer_start(u64 *ctx)
 {
 	struct hrtimer *timer = (void *)ctx[0];
-	return arm(hrtimer_start_source, timer->base->cpu_base->cpu, (u64)timer,
-		   (u64)timer->function);
+	return arm(hrtimer_start_source, FIELD(FIELD(FIELD(timer, base), cpu_base), cpu),
+		   (u64)timer, (u64)FIELD(timer, function));
 }
 
 SEC("tp_btf/timer_start")
 int timer_start(u64 *ctx)
 {
 	struct timer_list *timer = (void *)ctx[0];
-	return arm(timer_start_source, timer->flags & TIMER_CPUMASK, (u64)timer,
-		   (u64)timer->function);
+	return arm(timer_start_source, FIELD(timer, flags) & TIMER_CPUMASK, (u64)timer,
+		   (u64)FIELD(timer, function));
 }

@@ -12,7 +12,7 @@ static __always_inline bool irq_is_ipi(u64 *ctx)
 #if defined(__TARGET_ARCH_arm64)
 	struct irqaction *action = (void *)ctx[1];
 	char name[4] = {};
-	bpf_probe_read_kernel(name, sizeof(name), action->name);
+	bpf_probe_read_kernel(name, sizeof(name), FIELD(action, name));
 	return name[0] == 'I' && name[1] == 'P' && name[2] == 'I' && !name[3];
 #else
 	return false;
@@ -40,7 +40,7 @@ static __always_inline void irq_close(struct noise_cpu *c, u32 level, u64 *ctx)
 	u32 flags = (int)ctx[2] == IRQ_NONE ? NOISE_FLAG_UNHANDLED : 0;
 	struct noise_event *event = noise_close(c, level, flags, &writer);
 	if (event)
-		bpf_probe_read_kernel_str(event->comm, sizeof(event->comm), action->name);
+		bpf_probe_read_kernel_str(event->comm, sizeof(event->comm), FIELD(action, name));
 	noise_commit(c, event, writer);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel fields that the programs read, and no others: CO-RE relocates them to where the
- * running kernel has them. A ___suffix marks how an older kernel names or types the same thing.
+ * The front end for libbpf: the kernel fields that the programs read, and no others. CO-RE relocates
+ * them to where the running kernel has them. A ___suffix marks how an older kernel names or types the
+ * same thing.
  */
 #ifndef NOISETOP_KERNEL_H
 #define NOISETOP_KERNEL_H
@@ -141,5 +142,82 @@ struct work_struct {
 };
 
 #pragma clang attribute pop
+
+#define barrier() asm volatile("" ::: "memory")
+#define READ_ONCE(x) (*(volatile typeof(x) *)&(x))
+#define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
+
+#define NOISE_TOLD(section) SEC(section) __attribute__((used))
+#define NOISE_SOURCE_ID(source) __COUNTER__
+#define FIELD(pointer, field) ((pointer)->field)
+
+static __always_inline unsigned int kernel_task_state(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	return ((struct task_struct___pre_5_14 *)task)->state;
+}
+
+static __always_inline u32 kernel_task_cpu(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		return task->thread_info.cpu;
+	return ((struct task_struct___pre_5_16 *)task)->cpu;
+}
+
+/* Whether its group has used up its quota on this CPU. */
+static __always_inline bool kernel_task_throttled(struct task_struct *task, u32 cpu)
+{
+	if (bpf_core_field_exists(task->throttled))
+		return BPF_CORE_READ(task, throttled);
+	struct cfs_rq **queues = BPF_CORE_READ(task, sched_task_group, cfs_rq), *queue = NULL;
+	bpf_probe_read_kernel(&queue, sizeof(queue), queues + cpu);
+	return queue && BPF_CORE_READ(queue, throttle_count);
+}
+
+/* The number of the control group that this one is in at a level that is not below its own. */
+static __always_inline u64 kernel_cgroup_ancestor(struct cgroup *cgroup, u32 level)
+{
+	struct cgroup *ancestor = NULL;
+	u64 id = 0;
+	if (bpf_core_field_exists(cgroup->ancestors)) {
+		bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[level]);
+		id = BPF_CORE_READ(ancestor, kn, id);
+	} else {
+		struct cgroup___pre_6_1 *old = (void *)cgroup;
+		bpf_core_read(&id, sizeof(id), &old->ancestor_ids[level]);
+	}
+	return id;
+}
+
+static __always_inline struct worker *kernel_worker(struct task_struct *task)
+{
+	struct kthread *kthread;
+	if (bpf_core_field_exists(task->worker_private))
+		kthread = BPF_CORE_READ(task, worker_private);
+	else
+		kthread =
+			(void *)BPF_CORE_READ((struct task_struct___pre_5_17 *)task, set_child_tid);
+	return BPF_CORE_READ(kthread, data);
+}
+
+/* The work item that a worker executes, and its function; 0: none. */
+static __always_inline u64 kernel_worker_item(struct worker *worker)
+{
+	return (u64)BPF_CORE_READ(worker, current_work);
+}
+
+static __always_inline u64 kernel_worker_function(struct worker *worker)
+{
+	return (u64)BPF_CORE_READ(worker, current_func);
+}
+
+/* Any task leads to the run queue of its CPU; BTF tells the distance to other per-CPU variables. */
+static __always_inline void *kernel_per_cpu_place(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(((struct cfs_rq *)0)->rq))
+		return NULL;
+	return BPF_CORE_READ(task, se.cfs_rq, rq);
+}
 
 #endif

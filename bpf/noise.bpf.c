@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The books: what is watched, the state of each watched CPU, and the rings. First in the unit. */
-#include "kernel.h"
+#include "frontend.h"
 #include "noise.h"
+
+/* What is remembered of a task. */
+struct noise_task {
+	u64 since_ns; /* waits since */
+	u32 epoch;    /* noise_cpu.wait_epoch of the CPU that it waits for */
+	u32 waker;    /* see enum noise_waker */
+	u16 waker_cpu;
+	u16 wait_cpu;
+	u8 wait; /* enum noise_wait, plus one; 0: does not wait */
+};
+
+#ifndef NOISE_BCC /* which is told their values and the numbers of the maps instead */
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -75,16 +87,6 @@ struct {
 	__type(value, u32);
 } noise_victim_tgids SEC(".maps");
 
-/* What is remembered of a task. */
-struct noise_task {
-	u64 since_ns; /* waits since */
-	u32 epoch;    /* noise_cpu.wait_epoch of the CPU that it waits for */
-	u32 waker;    /* see enum noise_waker */
-	u16 waker_cpu;
-	u16 wait_cpu;
-	u8 wait; /* enum noise_wait, plus one; 0: does not wait */
-};
-
 /*
  * By tid. All memory is taken beforehand: task storage would be simpler, but it allocates when it is
  * first used, and the allocator refills itself with an interrupt on the CPU that asked, which may be
@@ -97,21 +99,15 @@ struct {
 	__type(value, struct noise_task);
 } noise_tasks SEC(".maps");
 
+#endif
+
 static __always_inline bool noise_in_victim_cgroup(struct task_struct *task)
 {
 	u32 level = noise_victim_cgroup_level;
-	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp), *ancestor = NULL;
-	u64 id = 0;
+	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
 	if (BPF_CORE_READ(cgroup, level) < level)
 		return false;
-	if (bpf_core_field_exists(cgroup->ancestors)) {
-		bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[level]);
-		id = BPF_CORE_READ(ancestor, kn, id);
-	} else {
-		struct cgroup___pre_6_1 *old = (void *)cgroup;
-		bpf_core_read(&id, sizeof(id), &old->ancestor_ids[level]);
-	}
-	return id == noise_victim_cgroup;
+	return kernel_cgroup_ancestor(cgroup, level) == noise_victim_cgroup;
 }
 
 static __always_inline bool noise_is_victim(struct task_struct *task, u32 tgid, u32 flags)

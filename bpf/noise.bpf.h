@@ -7,12 +7,8 @@
 #ifndef NOISETOP_NOISE_BPF_H
 #define NOISETOP_NOISE_BPF_H
 
-#include "kernel.h"
+#include "frontend.h"
 #include "noise.h"
-
-#define barrier() asm volatile("" ::: "memory")
-#define READ_ONCE(x) (*(volatile typeof(x) *)&(x))
-#define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
 
 /*
  * Declares a source and its id. The loader finds all of them in this section, so neither user
@@ -30,15 +26,15 @@
 	NOISE_DECLARE(source, source_class, FUNCTION, #explained, 1)
 
 #define NOISE_DECLARE(source, source_class, source_identity, explained, link)                      \
-	enum { source##_source = __COUNTER__ };                                                    \
-	const struct noise_source noise_source_##source SEC(".rodata.sources")                     \
-		__attribute__((used)) = {                                                          \
-			.name = #source,                                                           \
-			.explains = explained,                                                     \
-			.id = source##_source,                                                     \
-			.class = NOISE_CLASS_##source_class,                                       \
-			.identity = NOISE_IDENTITY_##source_identity,                              \
-			.links = link,                                                             \
+	enum { source##_source = NOISE_SOURCE_ID(source) };                                        \
+	NOISE_TOLD(".rodata.sources")                                                              \
+	const struct noise_source noise_source_##source = {                                        \
+		.name = #source,                                                                   \
+		.explains = explained,                                                             \
+		.id = source##_source,                                                             \
+		.class = NOISE_CLASS_##source_class,                                               \
+		.identity = NOISE_IDENTITY_##source_identity,                                      \
+		.links = link,                                                                     \
 	}
 
 /* The one source that every file knows, because names of tasks are told as its events. */

@@ -6,7 +6,7 @@ SEC("tp_btf/sched_process_fork")
 int task_fork(u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
-	u32 parent_tgid = parent->tgid, child_tgid = child->tgid, present = 1;
+	u32 parent_tgid = FIELD(parent, tgid), child_tgid = FIELD(child, tgid), present = 1;
 	if (noise_victims != NOISE_VICTIMS_TREE || parent_tgid == child_tgid ||
 	    !bpf_map_lookup_elem(&noise_victim_tgids, &parent_tgid))
 		return 0;
@@ -21,7 +21,7 @@ SEC("tp_btf/sched_process_free")
 int task_free(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	u32 tid = task->pid, tgid = task->tgid;
+	u32 tid = FIELD(task, pid), tgid = FIELD(task, tgid);
 	bpf_map_delete_elem(&noise_tasks, &tid);
 	if (noise_victims == NOISE_VICTIMS_TREE && tid == tgid)
 		bpf_map_delete_elem(&noise_victim_tgids, &tgid);

@@ -39,14 +39,14 @@ int work_entry(u64 *ctx)
 		return 0;
 	struct trigger trigger = {
 		.object = (u64)work,
-		.function = (u64)work->func,
+		.function = (u64)FIELD(work, func),
 		.stack = NOISE_NO_STACK,
 		.target_cpu = c->cpu,
 		.source = work_start_source,
 		.context = NOISE_CONTEXT_TASK,
 	};
 	trigger_emit(&trigger);
-	return noise_begin_callback(work_source, (u64)work->func, (u64)work);
+	return noise_begin_callback(work_source, (u64)FIELD(work, func), (u64)work);
 }
 
 /* The item may be freed by now: nothing is read from it. */
@@ -70,9 +70,7 @@ static __always_inline bool thread_is_runnable(u64 *ctx, struct task_struct *pre
 		return true;
 	if (noise_switch_has_state)
 		return !(u32)ctx[3];
-	if (bpf_core_field_exists(prev->__state))
-		return !prev->__state;
-	return !((struct task_struct___pre_5_14 *)prev)->state;
+	return !kernel_task_state(prev);
 }
 
 /* Softirqs in these threads are their own work, not an interruption of them. */
@@ -118,13 +116,13 @@ static __noinline int thread_resync(struct noise_cpu *c, struct task_struct *pre
 	noise_lose(c, NOISE_LOSS_SWITCH);
 	c->open_levels = 0;
 	wait_clear(c);
-	struct noise_task *state = wait_state(c, prev->pid, false);
+	struct noise_task *state = wait_state(c, FIELD(prev, pid), false);
 	if (!state)
 		return 0;
 	state->waker = 0;
 	if (state->wait)
-		wait_end(c, state, prev->pid,
-			 prev->se.sum_exec_runtime - prev->se.prev_sum_exec_runtime);
+		wait_end(c, state, FIELD(prev, pid),
+			 FIELD(prev, se.sum_exec_runtime) - FIELD(prev, se.prev_sum_exec_runtime));
 	return 0;
 }
 
@@ -135,8 +133,8 @@ static __noinline int thread_resync(struct noise_cpu *c, struct task_struct *pre
 static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct *next,
 					 bool next_is_victim, u64 waker)
 {
-	u32 flags = next->flags;
-	bool kernel_thread = flags & PF_KTHREAD && next->pid;
+	u32 flags = FIELD(next, flags);
+	bool kernel_thread = flags & PF_KTHREAD && FIELD(next, pid);
 	c->softirq_flags = 0;
 	if (!c->waiting_tid && (noise_victims != NOISE_VICTIMS_USERS || !kernel_thread))
 		return;
@@ -144,12 +142,12 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 	if (kernel_thread)
 		c->softirq_flags = thread_softirq_flags(c->comm);
 	u64 self = noise_victims != NOISE_VICTIMS_USERS && next_is_victim ? NOISE_FLAG_SELF : 0;
-	noise_open(c, NOISE_LEVEL_THREAD, thread_source, (waker & ~0xffffffffull) | next->pid,
-		   self << 32 | c->waiting_tid);
+	noise_open(c, NOISE_LEVEL_THREAD, thread_source,
+		   (waker & ~0xffffffffull) | FIELD(next, pid), self << 32 | c->waiting_tid);
 	c->frames[NOISE_LEVEL_THREAD].waker_cpu = waker;
 	if (!(flags & PF_WQ_WORKER))
 		return;
-	u64 function = (u64)BPF_CORE_READ(trigger_worker(next), current_func);
+	u64 function = kernel_worker_function(kernel_worker(next));
 	if (function)
 		noise_open(c, NOISE_LEVEL_WORK, work_source, function, 0);
 }
@@ -157,14 +155,14 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 /* The wait of the task that runs now is over; who woke it for this run, and on which CPU below that. */
 static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct *next)
 {
-	struct noise_task *state = wait_state(c, next->pid, false);
-	if (!next->pid)
+	struct noise_task *state = wait_state(c, FIELD(next, pid), false);
+	if (!FIELD(next, pid))
 		wait_clear(c);
 	if (!state)
 		return 0;
 	u64 waker = (u64)state->waker << 32 | state->waker_cpu;
 	if (state->wait)
-		wait_end(c, state, next->pid, 0);
+		wait_end(c, state, FIELD(next, pid), 0);
 	state->waker = 0;
 	return waker;
 }
@@ -177,8 +175,8 @@ static __noinline int thread_depart(struct noise_cpu *c, struct task_struct *pre
 {
 	if (!c || !prev)
 		return 0;
-	bool victim = noise_is_victim(prev, prev->tgid, prev->flags);
-	struct noise_task *state = wait_state(c, prev->pid, victim);
+	bool victim = noise_is_victim(prev, FIELD(prev, tgid), FIELD(prev, flags));
+	struct noise_task *state = wait_state(c, FIELD(prev, pid), victim);
 	if (!state)
 		return 0;
 	state->waker = 0; /* a task can be told to wake while it runs */
@@ -195,17 +193,17 @@ int thread_switch(u64 *ctx)
 		return 0;
 	struct task_struct *prev = (void *)ctx[1];
 	struct task_struct *next = (void *)ctx[2];
-	if (c->synced && prev->pid != c->tid)
+	if (c->synced && FIELD(prev, pid) != c->tid)
 		thread_resync(c, prev);
 	thread_leave(c);
 
-	bool next_is_victim = noise_is_victim(next, next->tgid, next->flags);
+	bool next_is_victim = noise_is_victim(next, FIELD(next, tgid), FIELD(next, flags));
 	u64 waker = thread_arrive(c, next);
-	if (thread_is_runnable(ctx, prev) && prev->pid)
+	if (thread_is_runnable(ctx, prev) && FIELD(prev, pid))
 		thread_depart(c, prev);
 	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
 		c->waiting_tid = 0;
-	u32 tid = next->pid;
+	u32 tid = FIELD(next, pid);
 	/* Read apart: a load through one of two pointers is more than the verifier follows. */
 	u32 waiting_tid = READ_ONCE(c->waiting_tid);
 	c->tid = tid;

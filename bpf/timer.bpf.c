@@ -21,7 +21,7 @@ static __always_inline int hrtimer_begin(u64 *ctx)
 	if (noise_has_open(c, level, hrtimer_source) &&
 	    c->frames[level & (NOISE_LEVELS - 1)].object == (u64)timer)
 		return 0;
-	return noise_begin_callback(hrtimer_source, (u64)timer->function, (u64)timer);
+	return noise_begin_callback(hrtimer_source, (u64)FIELD(timer, function), (u64)timer);
 }
 
 static __always_inline int hrtimer_end(u64 *ctx)
@@ -65,7 +65,7 @@ SEC("tp_btf/timer_expire_entry")
 int timer_entry(u64 *ctx)
 {
 	struct timer_list *timer = (void *)ctx[0];
-	return noise_begin_callback(timer_source, (u64)timer->function, (u64)timer);
+	return noise_begin_callback(timer_source, (u64)FIELD(timer, function), (u64)timer);
 }
 
 SEC("tp_btf/timer_expire_exit")

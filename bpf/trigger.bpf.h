@@ -15,7 +15,7 @@
 
 /*
  * The preempt count of this CPU. It is a per-CPU variable whose symbol many kernels do not export,
- * but any task leads to the run queue of its CPU, which is one too, at a distance that BTF tells.
+ * but lies at a known distance from another one.
  */
 static __always_inline bool trigger_preempt_count(struct task_struct *task, int *count)
 {
@@ -23,11 +23,11 @@ static __always_inline bool trigger_preempt_count(struct task_struct *task, int 
 	*count = BPF_CORE_READ((struct task_struct___arm64 *)task, thread_info.preempt.count);
 	return true;
 #endif
-	if (!noise_preempt_count_known || !bpf_core_field_exists(((struct cfs_rq *)0)->rq))
+	if (!noise_preempt_count_known)
 		return false;
-	void *queue = BPF_CORE_READ(task, se.cfs_rq, rq);
-	return queue &&
-	       !bpf_probe_read_kernel(count, sizeof(*count), queue + noise_preempt_count_offset);
+	void *place = kernel_per_cpu_place(task);
+	return place &&
+	       !bpf_probe_read_kernel(count, sizeof(*count), place + noise_preempt_count_offset);
 }
 
 /* What this CPU is doing: only in its own context is the current task the one that acts. */
@@ -42,17 +42,6 @@ static __always_inline u8 trigger_context(void)
 	if (count & HARDIRQ_MASK)
 		return NOISE_CONTEXT_IRQ;
 	return count & SOFTIRQ_SERVED ? NOISE_CONTEXT_SOFTIRQ : NOISE_CONTEXT_TASK;
-}
-
-static __always_inline struct worker *trigger_worker(struct task_struct *task)
-{
-	struct kthread *kthread;
-	if (bpf_core_field_exists(task->worker_private))
-		kthread = BPF_CORE_READ(task, worker_private);
-	else
-		kthread =
-			(void *)BPF_CORE_READ((struct task_struct___pre_5_17 *)task, set_child_tid);
-	return BPF_CORE_READ(kthread, data);
 }
 
 /* Tells what a task is called, when this CPU has not told just that lately. */
@@ -106,9 +95,9 @@ static __always_inline void trigger_fill_work(struct noise_trigger *record,
 	record->work_function = 0;
 	if (record->context != NOISE_CONTEXT_TASK || !(BPF_CORE_READ(task, flags) & PF_WQ_WORKER))
 		return;
-	struct worker *worker = trigger_worker(task);
-	record->work = (u64)BPF_CORE_READ(worker, current_work);
-	record->work_function = (u64)BPF_CORE_READ(worker, current_func);
+	struct worker *worker = kernel_worker(task);
+	record->work = kernel_worker_item(worker);
+	record->work_function = kernel_worker_function(worker);
 }
 
 static __noinline int trigger_emit(struct trigger *trigger)

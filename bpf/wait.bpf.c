@@ -10,12 +10,13 @@ SEC("tp_btf/sched_waking")
 int wait_waking(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	if (noise_watched_bits && !(task->cpus_ptr->bits[noise_watched_word] & noise_watched_bits))
+	if (noise_watched_bits &&
+	    !(FIELD(FIELD(task, cpus_ptr), bits[noise_watched_word]) & noise_watched_bits))
 		return 0;
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	if (!c)
 		return 0;
-	struct noise_task *state = wait_state(c, task->pid, true);
+	struct noise_task *state = wait_state(c, FIELD(task, pid), true);
 	if (!state)
 		return 0;
 	struct task_struct *waker = (void *)bpf_get_current_task();
@@ -29,16 +30,16 @@ int wait_waking(u64 *ctx)
 }
 
 /* A task that is told to wake while it still runs, or waits already, begins no wait. */
-static __always_inline int wait_woken(struct task_struct *task)
+static __always_inline int wait_wake(struct task_struct *task)
 {
-	u32 cpu = wait_cpu_of(task);
-	if (!noise_is_watched(cpu) || task->on_cpu ||
-	    !noise_is_victim(task, task->tgid, task->flags))
+	u32 cpu = kernel_task_cpu(task);
+	if (!noise_is_watched(cpu) || FIELD(task, on_cpu) ||
+	    !noise_is_victim(task, FIELD(task, tgid), FIELD(task, flags)))
 		return 0;
 	struct noise_cpu *target = noise_cpu_of(cpu);
 	if (!target)
 		return 0;
-	struct noise_task *state = wait_state(target, task->pid, true);
+	struct noise_task *state = wait_state(target, FIELD(task, pid), true);
 	if (state && !state->wait)
 		wait_begin(target, state, task, NOISE_WAIT_WOKEN);
 	return 0;
@@ -47,13 +48,13 @@ static __always_inline int wait_woken(struct task_struct *task)
 SEC("tp_btf/sched_wakeup")
 int wait_wakeup(u64 *ctx)
 {
-	return wait_woken((void *)ctx[0]);
+	return wait_wake((void *)ctx[0]);
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int wait_wakeup_new(u64 *ctx)
 {
-	return wait_woken((void *)ctx[0]);
+	return wait_wake((void *)ctx[0]);
 }
 
 SEC("tp_btf/sched_migrate_task")
@@ -63,10 +64,10 @@ int wait_migrate(u64 *ctx)
 	struct noise_cpu *to = noise_cpu_of((u32)ctx[1]);
 	if (!to)
 		return 0;
-	struct noise_task *state = wait_state(to, task->pid, false);
+	struct noise_task *state = wait_state(to, FIELD(task, pid), false);
 	if (!state || !state->wait)
 		return 0;
 	wait_leave(state);
-	wait_join(to, state, task->pid);
+	wait_join(to, state, FIELD(task, pid));
 	return 0;
 }

@@ -19,23 +19,6 @@ static __always_inline struct noise_task *wait_state(struct noise_cpu *c, u32 ti
 	return state;
 }
 
-static __always_inline u32 wait_cpu_of(struct task_struct *task)
-{
-	if (bpf_core_field_exists(task->thread_info.cpu))
-		return task->thread_info.cpu;
-	return ((struct task_struct___pre_5_16 *)task)->cpu;
-}
-
-/* Whether its group has used up its quota on this CPU. */
-static __always_inline bool wait_is_throttled(struct task_struct *task, u32 cpu)
-{
-	if (bpf_core_field_exists(task->throttled))
-		return BPF_CORE_READ(task, throttled);
-	struct cfs_rq **queues = BPF_CORE_READ(task, sched_task_group, cfs_rq), *queue = NULL;
-	bpf_probe_read_kernel(&queue, sizeof(queue), queues + cpu);
-	return queue && BPF_CORE_READ(queue, throttle_count);
-}
-
 /* Counts a task among those that wait for a CPU. */
 static __always_inline void wait_join(struct noise_cpu *c, struct noise_task *state, u32 tid)
 {
@@ -64,7 +47,7 @@ static __always_inline void wait_begin(struct noise_cpu *c, struct noise_task *s
 				       struct task_struct *task, u32 why)
 {
 	state->since_ns = bpf_ktime_get_ns();
-	state->wait = (wait_is_throttled(task, c->cpu) ? NOISE_WAIT_THROTTLED : why) + 1;
+	state->wait = (kernel_task_throttled(task, c->cpu) ? NOISE_WAIT_THROTTLED : why) + 1;
 	wait_join(c, state, BPF_CORE_READ(task, pid));
 }
 

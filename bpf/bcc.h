@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The front end for BCC: the structs are those of the kernel's headers, and each field is read with
+ * a helper, as the programs are raw tracepoints here. noisetop/bcc.py writes the unit around the
+ * sources: the values of the knobs, the numbers of the maps and of the sources, and for every member
+ * that the compiler found missing in the headers a NOISE_LACKS_struct_member.
+ *
+ * What is private to the kernel's own files is in no headers: its functions here say so. What is
+ * lost by that is listed in noisetop/bcc.py.
+ */
+#ifndef NOISETOP_BCC_H
+#define NOISETOP_BCC_H
+
+#include <linux/cgroup-defs.h>
+#include <linux/cpumask.h>
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/kernfs.h>
+#include <linux/sched.h>
+#include <linux/timer.h>
+#include <linux/workqueue.h>
+#include <trace/events/sched.h>
+
+#undef barrier
+#undef READ_ONCE
+#undef WRITE_ONCE
+#define barrier() asm volatile("" ::: "memory")
+#define READ_ONCE(x) (*(volatile typeof(x) *)&(x))
+#define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
+
+/* BCC loads single functions: programs are called by those of the unit, and nothing calls out. */
+#undef SEC
+#undef __noinline
+#define SEC(tracepoint) static __always_inline
+#define __noinline __always_inline
+#define NOISE_TOLD(section) static __attribute__((unused))
+#define NOISE_SOURCE_ID(source) source##_source_id
+
+#if defined(__x86_64__) && !defined(__TARGET_ARCH_x86)
+#define __TARGET_ARCH_x86
+#elif defined(__aarch64__) && !defined(__TARGET_ARCH_arm64)
+#define __TARGET_ARCH_arm64
+#endif
+
+struct noise_map;
+#define bpf_get_stackid(ctx, map, flags)                                                           \
+	((int (*)(void *, void *, u64))BPF_FUNC_get_stackid)(ctx, map, flags)
+
+#define FIELD(pointer, field)                                                                      \
+	({                                                                                         \
+		typeof((typeof((pointer)->field))0) value_; /* without a const */                  \
+		bpf_probe_read_kernel(&value_, sizeof(value_), (void *)&(pointer)->field);         \
+		value_;                                                                            \
+	})
+#define FIELD_1(p, a) FIELD(p, a)
+#define FIELD_2(p, a, b) FIELD(FIELD(p, a), b)
+#define FIELD_3(p, a, b, c) FIELD(FIELD(FIELD(p, a), b), c)
+#define FIELD_OF(a, b, c, chosen, ...) chosen
+#define BPF_CORE_READ(p, ...) FIELD_OF(__VA_ARGS__, FIELD_3, FIELD_2, FIELD_1)(p, __VA_ARGS__)
+#define BPF_CORE_READ_INTO(into, p, field)                                                         \
+	bpf_probe_read_kernel(into, sizeof(*(into)), (void *)&(p)->field)
+#define BPF_CORE_READ_STR_INTO(into, p, field)                                                     \
+	bpf_probe_read_kernel_str(into, sizeof(*(into)), (void *)&(p)->field)
+#define bpf_core_read(into, bytes, from) bpf_probe_read_kernel(into, bytes, (void *)(from))
+
+#define task_struct___arm64 task_struct
+
+/* Not what the unit says, but what the declaration of the tracepoint does. */
+#undef noise_switch_has_state
+#define noise_switch_has_state                                                                     \
+	(!__builtin_types_compatible_p(                                                            \
+		typeof(&trace_sched_switch),                                                       \
+		void (*)(bool, struct task_struct *, struct task_struct *)))
+
+static __always_inline unsigned int kernel_task_state(struct task_struct *task)
+{
+#ifdef NOISE_LACKS_task_struct___state
+	return FIELD(task, state);
+#else
+	return FIELD(task, __state);
+#endif
+}
+
+static __always_inline u32 kernel_task_cpu(struct task_struct *task)
+{
+#ifdef NOISE_LACKS_thread_info_cpu
+	return FIELD(task, cpu);
+#else
+	return FIELD(task, thread_info.cpu);
+#endif
+}
+
+/* Up to 6.17 only the private struct cfs_rq says so. */
+static __always_inline bool kernel_task_throttled(struct task_struct *task, u32 cpu)
+{
+#ifdef NOISE_LACKS_task_struct_throttled
+	return false;
+#else
+	return FIELD(task, throttled);
+#endif
+}
+
+static __always_inline u64 kernel_cgroup_ancestor(struct cgroup *cgroup, u32 level)
+{
+#ifdef NOISE_LACKS_cgroup_ancestors
+	return FIELD(cgroup, ancestor_ids[level]);
+#else
+	return BPF_CORE_READ(cgroup, ancestors[level], kn, id);
+#endif
+}
+
+/* struct kthread and struct worker are private. */
+static __always_inline struct worker *kernel_worker(struct task_struct *task)
+{
+	return NULL;
+}
+
+static __always_inline u64 kernel_worker_item(struct worker *worker)
+{
+	return 0;
+}
+
+static __always_inline u64 kernel_worker_function(struct worker *worker)
+{
+	return 0;
+}
+
+/* Where the per-CPU variables of this CPU begin. */
+static __always_inline void *kernel_per_cpu_place(struct task_struct *task)
+{
+	void *place = NULL;
+	bpf_probe_read_kernel(&place, sizeof(place),
+			      (void *)noise_per_cpu_offsets +
+				      sizeof(place) * bpf_get_smp_processor_id());
+	return place;
+}
+
+#endif

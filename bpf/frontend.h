@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The programs are one text for two front ends: kernel.h for libbpf, which reads the kernel's BTF,
+ * and bcc.h for BCC, which compiles on the machine with the kernel's headers. Each provides
+ *
+ *	SEC(tracepoint)		before a program
+ *	NOISE_TOLD(section)	before what only user space reads
+ *	NOISE_SOURCE_ID(source)	the number of a source
+ *	FIELD(pointer, field)	a field of an argument of a typed tracepoint
+ *	BPF_CORE_READ() etc.	fields of everything else
+ *	kernel_…()		what kernels keep in different places
+ */
+#ifndef NOISETOP_FRONTEND_H
+#define NOISETOP_FRONTEND_H
+
+#ifdef NOISE_BCC
+#include "bcc.h"
+#else
+#include "kernel.h"
+#endif
+
+#endif
