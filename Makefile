@@ -3,6 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+DIST ?= dist
 export PYTHON
 
 SOURCES := pyproject.toml $(sort $(wildcard bpf/CMakeLists.txt bpf/*.[ch] noisetop/native/*.[ch]))
@@ -80,6 +81,12 @@ bench: $(BUILT) ## measure noisetop itself, through sudo if need be: make bench 
 bench-check: $(BUILT) ## measure again and fail where a ratio got worse than bench/baseline.json says
 	@$(AS_ROOT) $(BIN)/python -m bench --check $(ARGS)
 
+.PHONY: wheel
+wheel: $(TOOLS) ## build dist/noisetop-….whl, which brings its libraries along and needs no compiler
+	@set -ex; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
+	$(BIN)/pip wheel -q --no-deps -C build-dir="$$made/build" -w "$$made" .; \
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair -w $(DIST) "$$made"/*.whl
+
 .PHONY: clean
 clean: ## remove everything that make made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
@@ -101,7 +108,7 @@ endif
 
 $(TOOLS): pyproject.toml $(if $(VENV_WORKS),,changed) | $(BUILT)
 	@packaging/prepare build
-	@set -ex; $(BIN)/pip install -q 'pip>=25.1'; $(BIN)/pip install -q --group test --group check --group viewer
+	@set -ex; $(BIN)/pip install -q 'pip>=25.1'; $(BIN)/pip install -q --group test --group check --group viewer --group wheel
 	@touch $@
 
 .PHONY: changed

@@ -217,9 +217,9 @@ def test_pacman(machine: Machine, lists: bool, sync: str) -> None:
         ("apt-get", "check", "clang-format"),
         ("dnf", "check", "clang-tools-extra"),
         ("pacman", "check", "clang"),
-        ("apt-get", "test", "chromium iproute2 stress-ng tmux"),
-        ("dnf", "test", "chromium iproute stress-ng tmux"),
-        ("pacman", "test", "chromium iproute2 stress-ng tmux"),
+        ("apt-get", "test", "chromium debootstrap iproute2 stress-ng tmux"),
+        ("dnf", "test", "chromium debootstrap iproute stress-ng tmux"),
+        ("pacman", "test", "chromium debootstrap iproute2 stress-ng tmux"),
     ],
 )
 def test_packages_of_the_other_groups(
@@ -235,7 +235,7 @@ def test_packages_of_the_other_groups(
 
 def test_what_only_tests_need_may_be_missing(machine: Machine) -> None:
     offer(machine, "chromium")
-    for tool in ("stress-ng", "tmux", "ip"):
+    for tool in ("stress-ng", "tmux", "ip", "debootstrap"):
         machine.add(tool)
     result = machine.prepare("test")
     assert result.returncode == 0
@@ -424,7 +424,7 @@ def test_run_without_sudo_says_so(clone: Machine) -> None:
 def test_root_runs_all_tests_at_once(clone: Machine) -> None:
     assert steps(clone, "test")[-3:] == [
         "pip install -q pip>=25.1",
-        "pip install -q --group test --group check --group viewer",
+        "pip install -q --group test --group check --group viewer --group wheel",
         "pytest",
     ]
     assert steps(clone, "test", "ARGS=-k irq") == ["pytest -k irq"]
