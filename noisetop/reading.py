@@ -11,6 +11,7 @@ import numpy as np
 
 from noisetop.event import Events, Flag, Interruptions, Layout
 from noisetop.naming import Namer, Names
+from noisetop.rows import joined, taken
 from noisetop.trigger import RECENT_NS, TriggerJoin
 from noisetop.waits import WaitBook
 
@@ -50,18 +51,18 @@ class RecordReader:
         kinds = records["flags"] & (Flag.NAME | Flag.TRIGGER | Flag.WAIT)
         for record in records[kinds == Flag.NAME]:
             self.tasks[int(record["tid"])] = record["comm"].decode(errors="replace")
-        triggers = _chosen(records, kinds == Flag.TRIGGER).view(self.layout.trigger)
+        triggers = taken(records, kinds == Flag.TRIGGER).view(self.layout.trigger)
         if len(triggers):
             self.join.add(triggers)
-        self.waits.add(_chosen(records, kinds == Flag.WAIT))
-        events = self._due(_chosen(records, kinds == 0), complete_ns, last=last)
+        self.waits.add(taken(records, kinds == Flag.WAIT))
+        events = self._due(taken(records, kinds == 0), complete_ns, last=last)
         table = self.namer.interruptions(events)
         table["trigger"], table["trigger_ns"] = self.join.join(events)
         return table
 
     def _due(self, events: Events, complete_ns: int | None, *, last: bool) -> Events:
         if len(self._held):
-            events = np.concatenate([self._held, events])
+            events = joined([self._held, events])
         if last or not len(events):
             self._held = events[:0]
             return events
@@ -70,13 +71,5 @@ class RecordReader:
             complete_ns = max(int(ends.max()) - _HELD_NS, 0)
         due = ends <= complete_ns
         due[:-_HELD_LIMIT] = True
-        self._held = _chosen(events, ~due)
-        return _chosen(events, due)
-
-
-def _chosen(records: Events, wanted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Events:
-    """Some of the records. As plain bytes, because NumPy copies overlapping fields one by one."""
-    if wanted.all():
-        return records
-    raw = np.ascontiguousarray(records).view(np.uint8).reshape(len(records), -1)
-    return raw[np.flatnonzero(wanted)].reshape(-1).view(records.dtype)
+        self._held = taken(events, ~due)
+        return taken(events, due)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.event import Interruptions
+from noisetop.rows import taken
 
 GAP_NS = 1_000
 """Interruptions less than this apart are one: the victim got nothing done in between, and a
@@ -66,6 +67,13 @@ class StretchFinder:
         worst, still_open = self._fold(self._starts, self._ends)
         return _longest([*worst, *([still_open] if still_open else [])], self.keep)
 
+    def candidates(self) -> list[Stretch]:
+        """All that can still be among the longest, those that may grow as they are by now."""
+        found, still_open = self._fold(self._starts, self._ends)
+        every = [*self._worst, *found, *filter(None, (self._open, still_open))]
+        by_end = sorted(every, key=lambda one: one.end_ns)
+        return list({one.start_ns: one for one in by_end}.values())
+
     def _fold(self, starts: Times, ends: Times) -> tuple[list[Stretch], Stretch | None]:
         """The kept stretches and the open one after some more interruptions."""
         if not len(starts):
@@ -103,12 +111,16 @@ class WorstStretches:
         cpus = outermost["cpu"]
         for cpu in np.flatnonzero(np.bincount(cpus)).tolist():
             finder = self._finders.setdefault(cpu, StretchFinder(cpu, self.keep))
-            finder.add(outermost[cpus == cpu])
+            finder.add(taken(outermost, cpus == cpu))
 
     def worst(self) -> list[Stretch]:
         """Longest first."""
         found = [stretch for finder in self._finders.values() for stretch in finder.worst()]
         return _longest(found, self.keep)
+
+    def candidates(self) -> list[Stretch]:
+        """All that can still be among the longest, in no order."""
+        return [stretch for finder in self._finders.values() for stretch in finder.candidates()]
 
     def longest_of(self, cpu: int) -> Stretch | None:
         """The longest stretch of one CPU, None when it had no noise."""

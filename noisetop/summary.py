@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from noisetop.event import Flag, Interruptions, Source
 from noisetop.histogram import BUCKETS, Counts, bucket_of, percentile_ns
+from noisetop.rows import taken
 from noisetop.stretches import WorstStretches
 from noisetop.trigger import Trigger
 from noisetop.trigger_totals import TriggerSummary, TriggerTotals, largest_first
@@ -259,7 +260,7 @@ class Summarizer:
         self._add_histogram(row[noise], table["net_ns"][noise])
         self._add_max(row[noise], net[noise], table["start_ns"][noise])
         self._by_trigger.add(row[noise], table["trigger"][noise], net[noise])
-        self.stretches.add(table[noise & (table["flags"] & Flag.OUTERMOST != 0)])
+        self.stretches.add(taken(table, noise & (table["flags"] & Flag.OUTERMOST != 0)))
 
     def _row_of(self, table: Interruptions) -> npt.NDArray[np.int64]:
         """Row of each interruption; grows the arrays by the rows that are new."""

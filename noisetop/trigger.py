@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from noisetop.event import Events, Flag, Layout
 from noisetop.interner import Interner
+from noisetop.rows import joined, taken
 
 Triggers = npt.NDArray[np.void]
 """Structured array of ``struct noise_trigger``."""
@@ -73,13 +74,13 @@ class _Book:
     def add(self, records: Triggers, keys: npt.NDArray[np.uint64]) -> None:
         """Adds triggers; ``keys`` is what each has in common with its event."""
         kept = self._latest()
-        joined = np.concatenate([self.records[kept], records])
+        both = joined([taken(self.records, kept), records])
         objects = np.concatenate([self._key_objects()[kept], keys])
         self._objects, place = np.unique(objects, return_inverse=True)
-        self._base_ns = int(joined["time_ns"].max()) - (1 << int(_TIME_BITS)) + 1
-        packed = self._pack(place.astype(np.uint64), joined["time_ns"])
+        self._base_ns = int(both["time_ns"].max()) - (1 << int(_TIME_BITS)) + 1
+        packed = self._pack(place.astype(np.uint64), both["time_ns"])
         order = np.argsort(packed, kind="stable")
-        self.records, self._keys = joined[order], packed[order]
+        self.records, self._keys = taken(both, order), packed[order]
 
     def _key_objects(self) -> npt.NDArray[np.uint64]:
         return self._objects[(self._keys >> _TIME_BITS).astype(np.int64)]
@@ -154,14 +155,18 @@ class TriggerJoin:
             self.triggers.append(trigger)
         return self._index[trigger]
 
-    def _kinds(self, names: Iterable[str]) -> list[int]:
-        return [number for number, kind in self.layout.kinds.items() if kind.name in names]
+    def _are(self, events: Events, names: Iterable[str]) -> npt.NDArray[np.bool_]:
+        """Which events are of these kinds."""
+        wanted = np.zeros(256, bool)
+        wanted[[number for number, kind in self.layout.kinds.items() if kind.name in names]] = True
+        found: npt.NDArray[np.bool_] = wanted[events["source"]]
+        return found
 
     def add(self, records: Triggers) -> None:
         """Takes the triggers of a batch, before its events are joined."""
         for number in np.unique(records["source"]).tolist():
             kind = self.layout.kinds[number]
-            mine = records[records["source"] == number]
+            mine = taken(records, records["source"] == number)
             if kind.links:
                 self._links.add(mine, _link_keys(mine["tid"], mine["function"]))
                 continue
@@ -176,7 +181,7 @@ class TriggerJoin:
         index = np.zeros(len(events), np.uint32)
         time_ns = np.zeros(len(events), np.uint64)
         for name in self._books:
-            chosen = np.flatnonzero(np.isin(events["source"], self._kinds([name])))
+            chosen = np.flatnonzero(self._are(events, [name]))
             if len(chosen):
                 self._join_book(name, events, chosen, index, time_ns)
         self._join_wakers(events, index)
@@ -197,7 +202,7 @@ class TriggerJoin:
         time_ns: npt.NDArray[np.uint64],
     ) -> None:
         book = self._books[name]
-        mine = events[chosen]
+        mine = taken(events, chosen)
         threaded = mine["flags"] & Flag.THREADED != 0
         objects = np.where(threaded, 0, mine["object"]).astype(np.uint64)
         keys = _object_keys(objects, mine["id"])
@@ -217,7 +222,7 @@ class TriggerJoin:
             at = _first_only(at, mine["start_ns"])
         found = np.flatnonzero(at >= 0)
         if len(found):
-            records = book.records[at[found]]
+            records = taken(book.records, at[found])
             index[chosen[found]] = self._numbers(records)
             time_ns[chosen[found]] = records["time_ns"]
 
@@ -274,7 +279,7 @@ class TriggerJoin:
     def _join_wakers(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
         """Threads: who woke them, told with the event."""
         wakers = events["id"] >> np.uint64(32)
-        chosen = np.flatnonzero(np.isin(events["source"], self._kinds(["thread"])) & (wakers > 0))
+        chosen = np.flatnonzero(self._are(events, ["thread"]) & (wakers > 0))
         words, cpus = wakers[chosen], events["parent_id"][chosen]
         interner = Interner(lambda row: self._intern(self._woken_by(int(words[row]), cpus[row])))
         index[chosen] = interner.numbers([words, cpus.astype(np.uint64)])
@@ -291,7 +296,7 @@ class TriggerJoin:
         """Softirqs: what was running when they were raised, told with the event."""
         raiser = self.layout.dtype("noise_raiser")
         chosen = np.flatnonzero(
-            np.isin(events["source"], self._kinds(["softirq"]))
+            self._are(events, ["softirq"])
             & (events["flags"] & Flag.THREADED == 0)
             & (events["object"] != 0)
         )
@@ -318,7 +323,7 @@ class TriggerJoin:
 
     def _join_ticks(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
         """The scheduler's tick is nobody's doing."""
-        hrtimers = np.flatnonzero(np.isin(events["source"], self._kinds(["hrtimer"])))
+        hrtimers = np.flatnonzero(self._are(events, ["hrtimer"]))
         for function in np.unique(events["id"][hrtimers]).tolist():
             if self.function_name(function) in TICK_FUNCTIONS:
                 index[hrtimers[events["id"][hrtimers] == function]] = self._tick
@@ -333,13 +338,13 @@ class TriggerJoin:
     ) -> None:
         """An interrupt has the trigger of the first thing that it ran."""
         inside = self._inside(events, index, time_ns, inner)
-        around = np.flatnonzero(np.isin(events["source"], self._kinds(outer)))
+        around = np.flatnonzero(self._are(events, outer))
         for cpu in np.unique(events["cpu"][around]).tolist():
-            first = inside[inside["cpu"] == cpu]
+            first = taken(inside, inside["cpu"] == cpu)
             mine = around[events["cpu"][around] == cpu]
             if not len(first):
                 continue
-            first = first[np.argsort(first["start_ns"], kind="stable")]
+            first = taken(first, np.argsort(first["start_ns"], kind="stable"))
             starts = first["start_ns"]
             at = np.minimum(np.searchsorted(starts, events["start_ns"][mine]), len(first) - 1)
             ends = events["start_ns"][mine] + events["gross_ns"][mine]
@@ -356,15 +361,15 @@ class TriggerJoin:
     ) -> npt.NDArray[np.void]:
         """What ran inside of interrupts, with the last of the batch before: the interrupt that
         held it may only come now."""
-        chosen = np.flatnonzero(np.isin(events["source"], self._kinds(inner)))
+        chosen = np.flatnonzero(self._are(events, inner))
         fresh = np.zeros(len(chosen), _INSIDE)
         for name in ("cpu", "start_ns"):
             fresh[name] = events[name][chosen]
         fresh["trigger"], fresh["trigger_ns"] = index[chosen], time_ns[chosen]
-        inside = np.concatenate([self._tails.get(inner, fresh[:0]), fresh])
+        inside = joined([self._tails.get(inner, fresh[:0]), fresh])
         if len(inside):
             since = max(int(inside["start_ns"].max()) - RECENT_NS, 0)
-            self._tails[inner] = inside[inside["start_ns"] >= since]
+            self._tails[inner] = taken(inside, inside["start_ns"] >= since)
         return inside
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,11 +10,14 @@ import numpy as np
 
 from noisetop.event import INTERRUPTION, Interruptions, Source
 from noisetop.recording import Recording
-from noisetop.stretches import Stretch, WorstStretches
+from noisetop.rows import joined, taken
+from noisetop.stretches import HOLD_NS, Stretch, WorstStretches
 from noisetop.summary import Summarizer, Summary
 from noisetop.trigger import Trigger
 
 MAX_PARTS = 8
+_SETTLED_NS = 2 * HOLD_NS
+_TABLES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +58,12 @@ class _Collector:
         start = chunk["start_ns"]
         inside = (start >= self.stretch.start_ns) & (chunk["cpu"] == self.stretch.cpu)
         inside &= (chunk["victim_tid"] != 0) & (start + chunk["gross_ns"] <= self.stretch.end_ns)
-        mine = chunk[inside]
+        mine = taken(chunk, inside)
         self.count += len(mine)
         self.net_ns += int(mine["net_ns"].sum())
-        both = np.concatenate([self.largest, mine])
+        both = joined([self.largest, mine])
         order = np.argsort(both["net_ns"], kind="stable")[::-1]
-        self.largest = both[order[:MAX_PARTS]]
+        self.largest = taken(both, order[:MAX_PARTS])
 
     def result(self, sources: Sequence[Source], triggers: Sequence[Trigger]) -> WorstInterruption:
         rows = self.largest[np.lexsort((self.largest["level"], self.largest["start_ns"]))]
@@ -88,29 +92,74 @@ def _depth(rows: Interruptions, row: np.void) -> int:
     return int((around & (rows["level"] < row["level"])).sum())
 
 
+@dataclass(slots=True)
+class _Parts:
+    """Collects the parts of the longest stretches while a recording is read once.
+
+    Tables are kept until all that they belong to is settled; then what can still be among the
+    longest takes its parts from them.
+    """
+
+    stretches: WorstStretches
+    _tables: deque[tuple[int, Interruptions]] = field(default_factory=deque)
+    """With the end of the last interruption in each."""
+    _newest_ns: int = 0
+    _by_start: dict[tuple[int, int], _Collector] = field(default_factory=dict)
+
+    def add(self, chunk: Interruptions) -> None:
+        """Takes a table that the stretches know already."""
+        noise = taken(chunk, chunk["victim_tid"] != 0)
+        if not len(noise):
+            return
+        last_ns = int((noise["start_ns"] + noise["gross_ns"]).max())
+        self._tables.append((last_ns, noise))
+        self._newest_ns = max(self._newest_ns, last_ns)
+        settled_ns = self._newest_ns - _SETTLED_NS
+        if len(self._tables) > _TABLES and self._tables[_TABLES // 2][0] < settled_ns:
+            self._settle(settled_ns)
+
+    def _settle(self, before_ns: int) -> None:
+        stretches = self.stretches.candidates()
+        known = {(one.cpu, one.start_ns) for one in stretches}
+        self._by_start = {key: one for key, one in self._by_start.items() if key in known}
+        while self._tables and self._tables[0][0] < before_ns:
+            self._collect(stretches, self._tables.popleft()[1])
+
+    def _collect(self, stretches: Sequence[Stretch], table: Interruptions) -> None:
+        first_ns, last_ns = int(table["start_ns"].min()), int(table["start_ns"].max())
+        for stretch in stretches:
+            if stretch.start_ns <= last_ns and stretch.end_ns >= first_ns:
+                key = stretch.cpu, stretch.start_ns
+                collector = self._by_start.setdefault(key, _Collector(stretch))
+                collector.stretch = stretch
+                collector.add(table)
+
+    def collectors(self) -> list[_Collector]:
+        """Of the longest stretches, longest first, once all tables were added."""
+        worst = self.stretches.worst()
+        for _, table in self._tables:
+            self._collect(worst, table)
+        self._tables.clear()
+        found = [self._by_start[one.cpu, one.start_ns] for one in worst]
+        for collector, stretch in zip(found, worst, strict=True):
+            collector.stretch = stretch
+        return found
+
+
 def summarize_with_worst(
     recording: Recording, keep: int
 ) -> tuple[Summary, tuple[WorstInterruption, ...]]:
-    """The summary, and the longest stretches, longest first. Reads the recording twice."""
+    """The summary, and the longest stretches, longest first. Reads the recording once."""
+    stretches = WorstStretches(keep)
     summarizer = Summarizer(
-        recording.cpus, recording.sources, recording.triggers, stretches=WorstStretches(keep)
+        recording.cpus, recording.sources, recording.triggers, stretches=stretches
     )
+    parts = _Parts(stretches)
     for chunk in recording.chunks():
         summarizer.add(chunk)
-    collectors = [_Collector(stretch) for stretch in summarizer.stretches.worst()]
-    if collectors:
-        _collect(recording, collectors)
+        parts.add(chunk)
+    collectors = parts.collectors()
     summary = recording.summary_of(summarizer)
     return summary, tuple(
         collector.result(recording.sources, recording.triggers) for collector in collectors
     )
-
-
-def _collect(recording: Recording, collectors: Sequence[_Collector]) -> None:
-    for chunk in recording.chunks():
-        if not len(chunk):
-            continue
-        first, last = int(chunk["start_ns"].min()), int(chunk["start_ns"].max())
-        for collector in collectors:
-            if collector.stretch.start_ns <= last and collector.stretch.end_ns >= first:
-                collector.add(chunk)

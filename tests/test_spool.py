@@ -63,13 +63,13 @@ def test_can_be_read_twice(path: Path) -> None:
 
 def test_many_events_come_in_tables_of_bounded_size(path: Path) -> None:
     some = some_events(1_000)
-    blocks = [some.copy() for _ in range(150)]
+    blocks = [some.copy() for _ in range(600)]
     for number, block in enumerate(blocks):
         block["start_ns"] += number * 1_000_000  # the youngest wait for their triggers
     write_spool(path, blocks)
     sizes = [len(chunk) for chunk in read_spool(path).chunks()]
-    assert sum(sizes) == 150_000
-    assert max(sizes) < 100_000
+    assert sum(sizes) == 600_000
+    assert max(sizes) < 300_000
 
 
 def test_a_recording_without_its_end_is_read_up_to_its_last_event(path: Path) -> None:

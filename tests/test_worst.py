@@ -66,3 +66,32 @@ def test_a_part_tells_who_caused_it() -> None:
 def test_no_noise_no_worst() -> None:
     _, worst = summarize_with_worst(recording(table(interruption(0, 5, victim=0))), 10)
     assert worst == ()
+
+
+def test_one_reading_of_many_tables_finds_the_parts_of_settled_stretches() -> None:
+    """As if all had come in one table, although most tables are gone when the last one comes."""
+    generator = np.random.default_rng(3)
+    rows, now = [], 0
+    for _ in range(4_000):
+        now += int(generator.integers(100, 40_000_000))
+        for _ in range(int(generator.integers(1, 12))):
+            length = int(generator.integers(100, 30_000))
+            rows.append(interruption(now, length, source=int(generator.integers(0, 6))))
+            now += length + int(generator.integers(0, 900))
+    whole = table(*rows)
+    _, expected = summarize_with_worst(recording(whole), 10)
+    cuts = np.sort(generator.integers(0, len(whole), 300))
+    _, found = summarize_with_worst(recording(*np.split(whole, cuts)), 10)
+    assert found == expected
+    assert len(found) == 10
+
+
+def test_a_stretch_that_grows_for_long_keeps_its_first_parts() -> None:
+    """Open all the time: tables with its beginning are given up before it ends."""
+    second = 1_000_000_000
+    rows = [interruption(0, 5 * second, source=1)]
+    rows += [interruption(at * second // 10, second // 10, source=2) for at in range(50, 300)]
+    _, (one,) = summarize_with_worst(recording(*(table(row) for row in rows)), 10)
+    assert one.stretch.noise_ns == 30 * second
+    assert one.parts[0].source == SOURCES[1]
+    assert one.more_count + len(one.parts) == len(rows)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from noisetop.event import Interruptions
 from noisetop.exporters._number_rows import NumberColumn, NumberRows
+from noisetop.rows import taken
 from noisetop.trigger import Trigger
 
 _SENDER_NS = 1  # so that no two on a track cross
@@ -43,11 +44,11 @@ class ArrowWriter:
             & (cpu >= 0)
             & (cpu != table["cpu"])
         )
-        some = table[rows]
+        some = taken(table, rows)
         order = np.lexsort((some["level"], some["start_ns"], some["cpu"], some["trigger_ns"]))
         same = np.zeros(len(rows), bool)
-        first, rest = some[order[:-1]], some[order[1:]]
-        same[1:] = (first["trigger_ns"] == rest["trigger_ns"]) & (first["cpu"] == rest["cpu"])
+        sent, cpus = some["trigger_ns"][order], some["cpu"][order]
+        same[1:] = (sent[1:] == sent[:-1]) & (cpus[1:] == cpus[:-1])
         found: Numbers = np.sort(rows[order[~same]])
         return found
 

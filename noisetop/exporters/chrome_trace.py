@@ -18,11 +18,13 @@ import numpy.typing as npt
 
 from noisetop.event import Flag, Interruptions, Source
 from noisetop.exporters._arrows import ArrowWriter
+from noisetop.exporters._behind import writing_behind
 from noisetop.exporters._digits import Rows
 from noisetop.exporters._lanes import LANES, LaneChooser
 from noisetop.exporters._number_rows import NumberColumn, NumberRows
 from noisetop.recording import Recording
 from noisetop.recording_json import about_as_dict, names_as_dict
+from noisetop.rows import taken
 from noisetop.trace_reader import FORMAT
 
 SUFFIXES = (".json",)
@@ -41,14 +43,15 @@ Track = npt.NDArray[np.unsignedinteger]
 
 def write(recording: Recording, out: BinaryIO) -> None:
     """Writes the whole recording; moments are relative to its start."""
-    out.write(_head(recording))
-    writer = _SliceWriter(recording)
-    for chunk in recording.chunks():
-        for first in range(0, len(chunk), _ROWS):
-            out.writelines(writer.lines(chunk[first : first + _ROWS]))
-    for event in writer.track_names():
-        out.write(b"," + _json(event) + b"\n")
-    out.write(b'],\n"noisetop":' + _json(names_as_dict(recording)) + b"}\n")
+    with writing_behind(out) as behind:
+        behind.write(_head(recording))
+        writer = _SliceWriter(recording)
+        for chunk in recording.chunks():
+            for first in range(0, len(chunk), _ROWS):
+                behind.writelines(writer.lines(chunk[first : first + _ROWS]))
+        for event in writer.track_names():
+            behind.write(b"," + _json(event) + b"\n")
+        behind.write(b'],\n"noisetop":' + _json(names_as_dict(recording)) + b"}\n")
 
 
 def _json(content: object) -> bytes:
@@ -125,8 +128,9 @@ class _SliceWriter:
         both[1::2] = numbers.view(f"S{numbers.shape[1]}")[:, 0].tolist()
         yield b"".join(both)
         chosen = self._arrows.chosen(table)
-        senders = self._sender_track_ids(self._arrows.sender_cpus(table[chosen]))
-        yield from self._arrows.lines(table[chosen], track[chosen], senders)
+        caused = taken(table, chosen)
+        senders = self._sender_track_ids(self._arrows.sender_cpus(caused))
+        yield from self._arrows.lines(caused, track[chosen], senders)
 
     def _texts_of(self, table: Interruptions) -> list[bytes]:
         if len(self._text) > _CACHED_TEXTS:
