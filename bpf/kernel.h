@@ -72,7 +72,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
-	int on_cpu;
+	unsigned int on_cpu; /* int, u8 since 7.3: only unsigned fields may change their size */
 	int pid;
 	int tgid;
 	const struct cpumask *cpus_ptr;

@@ -22,7 +22,10 @@ from tests.kernel.loads import stress, workload
 
 pytestmark = pytest.mark.kernel
 
-SECONDS = 10
+# Of the full load: emulation carries no more than a part of it.
+SHARE = float(os.environ.get("NOISETOP_LOAD_SHARE", "1"))
+SECONDS = max(round(10 * SHARE), 3)
+ENOUGH = SHARE * SECONDS / 10
 SOFTIRQ_LEVEL = 2
 ROWS = {"LOC": ["local_timer"], "RES": ["reschedule"], "IWI": ["irq_work"]}
 FUNCTION_CALLS = ["call_function", "call_function_single"]
@@ -63,11 +66,14 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     path = tmp_path_factory.mktemp("loaded") / "loaded.noisetop"
     cpus = system.online_cpus()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(stress("--timer", "1", "--timer-freq", "5000", "--sock", "1"))
+        frequency = str(round(5000 * SHARE))
+        stack.enter_context(stress("--timer", "1", "--timer-freq", frequency, "--sock", "1"))
         stack.enter_context(
             stress("--hdd", "1", "--hdd-bytes", "16m", "--temp-path", str(path.parent))
         )
-        stack.enter_context(workload("membarrier", cpus[-1], cpus[0], 2000))
+        stack.enter_context(workload("membarrier", cpus[-1], cpus[0], round(2000 * SHARE)))
+        for cpu in system.isolated_cpus():  # nothing comes there by itself
+            stack.enter_context(workload("timerfd", cpu, cpus[0], round(2000 * SHARE)))
         file = stack.enter_context(path.open("wb", buffering=0))
         tracer = stack.enter_context(
             Tracer(Target(cpus), spool_fd=file.fileno(), keep_batches=True, ring_records=1 << 17)
@@ -109,7 +115,7 @@ def count(loaded: Loaded, cpu: int, *names: str, level: int | None = None) -> in
 
 def test_nothing_is_lost(loaded: Loaded) -> None:
     assert loaded.recording.losses.total == 0
-    assert len(loaded.table) > 20_000, "the load made too little noise to prove anything"
+    assert len(loaded.table) > 20_000 * ENOUGH, "the load made too little noise to prove anything"
 
 
 @pytest.mark.parametrize("cpu", system.online_cpus())
@@ -138,12 +144,12 @@ def test_vectors(loaded: Loaded, cpu: int, row: str) -> None:
 
 @pytest.mark.parametrize("cpu", system.online_cpus())
 def test_function_calls(loaded: Loaded, cpu: int) -> None:
-    least, most = loaded.bounds("CAL", "TLB", cpu=cpu)
+    least, most = loaded.bounds("CAL", cpu=cpu)
     assert least <= count(loaded, cpu, *FUNCTION_CALLS) <= most
 
 
 def test_there_were_function_calls(loaded: Loaded) -> None:
-    assert count(loaded, max(system.online_cpus()), "ipi_mb") > 1000
+    assert count(loaded, max(system.online_cpus()), "ipi_mb") > 1000 * ENOUGH
 
 
 @pytest.mark.parametrize("cpu", system.online_cpus())
@@ -173,7 +179,7 @@ def test_parents_hold_their_children(loaded: Loaded) -> None:
         closed = np.concatenate([[0], np.cumsum(mine["net_ns"][order])])
         sorted_ends = ends[order]
         parents = np.flatnonzero(mine["gross_ns"] > mine["net_ns"])
-        assert len(parents) > 1000
+        assert len(parents) > 1000 * ENOUGH
         for i in parents[:: max(len(parents) // 5000, 1)]:
             first = np.searchsorted(sorted_ends, starts[i], side="right")
             last = np.searchsorted(sorted_ends, ends[i], side="left")
