@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,38 @@ from pathlib import Path
 from noisetop.system import ROOT, read_text
 
 _SMI_COUNT_MSR = 0x34  # Intel SDM volume 4, MSR_SMI_COUNT
+_NOT_ENTRIES = frozenset({"TLB", "RTR", "MCP", "PMI"})
+"""Rows of /proc/interrupts that count no entry of their own: function calls for TLB flushes are in
+CAL, too, retries and polls are no interrupts, and PMIs come as NMIs (arch/x86/kernel/irq.c)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """How often each CPU was interrupted up to a moment between two readings of the clock."""
+
+    since_ns: int
+    until_ns: int
+    counts: dict[int, int]
+    """By CPU: all interrupts but NMIs."""
+
+
+def read_entries(cpus: Iterable[int], root: Path = ROOT) -> Entries:
+    """Counts now, from /proc/interrupts."""
+    since_ns = time.monotonic_ns()
+    table = _table(root / "proc/interrupts", tuple(cpus))
+    until_ns = time.monotonic_ns()
+    return Entries(
+        since_ns,
+        until_ns,
+        {
+            cpu: sum(
+                count
+                for name, count in rows.items()
+                if name.split()[0] not in _NOT_ENTRIES and name.split()[0] != "NMI"
+            )
+            for cpu, rows in table.items()
+        },
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ Waits = Sequence[tuple[int, int]]
 
 _NONE = -1
 _THREAD = "thread"
-_WITH_SOFTIRQ = " + softirq"
+_SOFTIRQ = "softirq"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,11 @@ class EntryCost:
     """Median over the gaps that held one such interrupt and nothing else."""
     gaps: int
     """How many those were."""
+    before_p50_ns: int = 0
+    """Median of what lay before the first event of these gaps; on a guest the hypervisor's way to
+    deliver an interrupt is in here."""
+    after_p50_ns: int = 0
+    """Median of what lay after the last event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,10 @@ class Explanation:
     """The events that lie in gaps, by their beginning."""
     gap_of: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     """Index of the gap of each of them."""
+    before_ns: Times = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    """From the beginning of each gap to its first event: its whole length where it holds none."""
+    touched: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool), repr=False)
+    """Whether an event reaches into the gap that lies in it only in part, and explains nothing."""
 
     @property
     def admitted_ns(self) -> Times:
@@ -145,6 +154,17 @@ def _join(gaps: Gaps, events: Interruptions) -> _Joined:
     return _Joined(events, end, outer, np.where(inside, place, _NONE))
 
 
+def _touched(gaps: Gaps, start: npt.NDArray[np.uint64], end: Times) -> npt.NDArray[np.bool_]:
+    """Which gaps these events reach into."""
+    first = np.searchsorted(gaps.end_ns, start.astype(np.int64), "right")
+    beyond = np.searchsorted(gaps.start_ns, end, "left")
+    reach = np.zeros(len(gaps.start_ns) + 1, np.int64)
+    np.add.at(reach, first, 1)
+    np.add.at(reach, np.maximum(beyond, first), -1)
+    touched: npt.NDArray[np.bool_] = np.cumsum(reach[:-1]) > 0
+    return touched
+
+
 def _outermost(start: Times, end: Times) -> npt.NDArray[np.int64]:
     """For events in the order of their beginning, longest first: the outermost one around each."""
     if not len(start):
@@ -162,7 +182,8 @@ def _kind_of(source: Source) -> str:
 
 @dataclass(slots=True)
 class _Groups:
-    """One interrupt with the softirqs that ran on its way out, or one run of another thread."""
+    """One interrupt with the softirqs that ran on its way out and the thread that it let run, or
+    one run of another thread."""
 
     gap: npt.NDArray[np.int64]
     kind: npt.NDArray[np.int64]
@@ -170,41 +191,71 @@ class _Groups:
 
 
 def _groups(joined: _Joined, sources: Sequence[Source]) -> _Groups:
-    """The outermost events inside gaps, softirqs folded into the interrupt before them."""
+    """The outermost events inside gaps, folded into the interrupt before them."""
     top = (joined.outer == np.arange(len(joined.outer))) & (joined.gap != _NONE)
-    gap = joined.gap[top]
-    source = joined.events["source"][top]
-    softirq_of = np.array([one.noise_class == "softirq" for one in sources], bool)
-    is_softirq = softirq_of[source] if len(sources) else np.zeros(0, bool)
-    follows = np.concatenate([[False], gap[1:] == gap[:-1]]) if len(gap) else np.zeros(0, bool)
-    # A softirq that begins a gap has no interrupt that it could belong to: a group of its own.
-    heads = ~(is_softirq & follows)
-    number = np.cumsum(heads) - 1
-    tailed = np.bincount(number, is_softirq & follows, int(heads.sum())) > 0
-    names: list[str] = []
-    index: dict[str, int] = {}
-    kinds = []
-    for one, tail in zip(source[heads].tolist(), tailed.tolist(), strict=True):
-        name = _kind_of(sources[one]) + (_WITH_SOFTIRQ if tail else "")
-        if name not in index:
-            index[name] = len(names)
-            names.append(name)
-        kinds.append(index[name])
-    return _Groups(gap[heads], np.array(kinds, np.int64), names)
+    gaps: list[int] = []
+    kinds: list[str] = []
+    for gap, source in zip(
+        joined.gap[top].tolist(), joined.events["source"][top].tolist(), strict=True
+    ):
+        noise_class = sources[source].noise_class
+        # What begins a gap has no interrupt that it could belong to: a group of its own.
+        if gaps and gaps[-1] == gap and _continues(kinds[-1], noise_class):
+            if not kinds[-1].endswith(f" + {noise_class}"):
+                kinds[-1] += f" + {noise_class}"
+            continue
+        gaps.append(gap)
+        kinds.append(_kind_of(sources[source]))
+    names = list(dict.fromkeys(kinds))
+    index = {name: i for i, name in enumerate(names)}
+    return _Groups(np.array(gaps, np.int64), np.array([index[k] for k in kinds], np.int64), names)
 
 
-def _calibrate(groups: _Groups, rest: Times) -> dict[int, EntryCost]:
+def _continues(kind: str, noise_class: str) -> bool:
+    """Whether an event belongs to the group before it: softirqs to the interrupt on whose way out
+    they run, the first thread after it as well, since a spinning thread gives way to no other
+    without an interrupt."""
+    if kind.split(" + ")[-1] == _THREAD:
+        return False
+    return noise_class in (_SOFTIRQ, _THREAD)
+
+
+@dataclass(slots=True)
+class _Edges:
+    """Of each gap: its first event's beginning and its last event's end, from the gap's edges."""
+
+    before_ns: Times
+    after_ns: Times
+
+
+def _edges(gaps: Gaps, joined: _Joined) -> _Edges:
+    inside = joined.gap != _NONE
+    first, last = gaps.end_ns.copy(), gaps.start_ns.copy()
+    np.minimum.at(first, joined.gap[inside], joined.events["start_ns"][inside].astype(np.int64))
+    np.maximum.at(last, joined.gap[inside], joined.end[inside])
+    return _Edges(first - gaps.start_ns, gaps.end_ns - last)
+
+
+def _calibrate(groups: _Groups, rest: Times, edges: _Edges) -> dict[int, EntryCost]:
     """Median of what is left of the gaps that hold exactly one group, by its kind."""
     per_gap = np.bincount(groups.gap, minlength=len(rest))
     alone = per_gap[groups.gap] == 1
     costs = {}
     for kind, name in enumerate(groups.names):
-        left = rest[groups.gap[alone & (groups.kind == kind)]]
-        if len(left) >= MIN_CALIBRATION_GAPS:
-            # The lower median, so that it never exceeds the p50.
-            p50 = int(np.sort(left)[(len(left) - 1) // 2])
-            costs[kind] = EntryCost(name, max(p50, 0), len(left))
+        mine = groups.gap[alone & (groups.kind == kind)]
+        if len(mine) >= MIN_CALIBRATION_GAPS:
+            before, after = (
+                _lower_median(edges.before_ns[mine]),
+                _lower_median(edges.after_ns[mine]),
+            )
+            p50 = max(_lower_median(rest[mine]), 0)
+            costs[kind] = EntryCost(name, p50, len(mine), before, after)
     return costs
+
+
+def _lower_median(values: Times) -> int:
+    """The lower of the two in the middle, so that it never exceeds the p50."""
+    return int(np.sort(values)[(len(values) - 1) // 2])
 
 
 def _charge_entries(
@@ -335,7 +386,8 @@ def explain(
     np.add.at(event_ns, joined.gap[inside], net[inside])
     rest = np.maximum(gaps.length_ns - event_ns, 0)
     groups = _groups(joined, sources)
-    costs = _calibrate(groups, rest)
+    edges = _edges(gaps, joined)
+    costs = _calibrate(groups, rest, edges)
     entry_ns, entries = _charge_entries(groups, costs, rest)
     rest = rest - entry_ns
     wait_ns = _wait_ns(joined, sources, len(rest))
@@ -362,4 +414,6 @@ def explain(
         unreported_ns=unreported_ns,
         inside=joined.events[inside],
         gap_of=joined.gap[inside],
+        before_ns=edges.before_ns,
+        touched=_touched(gaps, joined.events["start_ns"][~inside], joined.end[~inside]),
     )

@@ -52,6 +52,18 @@ def find_regular(start_ns: Times, length_ns: Times) -> Regular | None:
     return min(close, key=lambda one: one.period_ns)
 
 
+def is_on_beat(start_ns: Times, regular: Regular) -> npt.NDArray[np.bool_]:
+    """Which gaps have another one a period before or after them."""
+    return _members(_partners(start_ns, regular.period_ns))
+
+
+def _members(partner: Times) -> npt.NDArray[np.bool_]:
+    hit = partner >= 0
+    member = hit.copy()
+    member[partner[hit]] = True
+    return member
+
+
 def _candidates(start: Times) -> list[float]:
     """Distances that occur often, most frequent first."""
     distances = [start[step:] - start[:-step] for step in range(1, min(_NEIGHBOURS, len(start)))]
@@ -84,8 +96,7 @@ def _measure(start: Times, end: Times, rough: float) -> Regular | None:
     period = float(np.median(start[partner[partner >= 0]] - start[partner >= 0]))
     partner = _partners(start, period)
     hit = partner >= 0
-    member = hit.copy()
-    member[partner[hit]] = True
+    member = _members(partner)
     hits = int(hit.sum())
     # While the thread does not run, and after the last gap, nothing can be seen to come.
     due = start + round(period)

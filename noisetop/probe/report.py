@@ -12,6 +12,7 @@ from noisetop.probe.result import (
     Explained,
     LongGap,
     LostPart,
+    OutsideResult,
     ProbeResult,
     SpinResult,
 )
@@ -147,6 +148,11 @@ def _explained(cpu: CpuSpin, told: Explained) -> Iterator[str]:
         f"{100 * told.explained_share_above_1us:.2f} % of that in gaps from 1 µs "
         f"({format_ns(told.lost_above_1us_ns)})"
     )
+    if told.outside:
+        yield (
+            f"  {100 * told.with_outside_share_above_1us:.2f} % of that with what is inferred to "
+            "come from outside of this kernel"
+        )
     events = [part for part in cpu.parts if part.kind == "event"]
     rest = [part for part in cpu.parts if part.kind != "event"]
     yield from _part_lines(events[:_SOURCES], cpu.lost_ns, "")
@@ -180,13 +186,8 @@ def _unexplained(told: Explained) -> Iterator[str]:
             f"      of it {format_ns(told.unreported_wait_ns)} waiting for the CPU by schedstat, "
             f"which no event tells of ({told.unreported_switches} switches unreported)"
         )
-    if told.unexplained_regular:
-        one = told.unexplained_regular
-        yield (
-            f"      gaps without any event come every {format_ns(one.period_ns)}, median "
-            f"{format_ns(one.cost_ns)}, {one.count} times: this kernel runs nothing then; on a "
-            "guest it is the host"
-        )
+    if told.outside:
+        yield from _outside(told.outside)
     if told.lost_events:
         yield f"      the tracer lost {told.lost_events} events: what they took is in here"
     if told.excess_ns:
@@ -199,11 +200,39 @@ def _unexplained(told: Explained) -> Iterator[str]:
         )
 
 
+def _outside(one: OutsideResult) -> Iterator[str]:
+    if one.regular:
+        yield (
+            f"      of it {format_ns(one.regular_ns)} in {one.regular_gaps} gaps without any event "
+            f"that come every {format_ns(one.regular.period_ns)}, median "
+            f"{format_ns(one.regular.cost_ns)}: on a guest mostly the host's tick"
+        )
+    if one.irregular_ns:
+        yield (
+            f"      of it {format_ns(one.irregular_ns)} in {one.irregular_gaps} gaps without any "
+            "event that come at no regular time"
+        )
+    if one.before_ns:
+        yield (
+            f"      of it {format_ns(one.before_ns)} before the first event of {one.before_gaps} "
+            "gaps, beyond what entering costs"
+        )
+    if one.interrupts_counted:
+        yield (
+            f"      (this kernel ran nothing then: it counted {one.interrupts_counted} interrupts, "
+            f"{one.interrupts_traced} are in the trace; it can only be the hypervisor or firmware)"
+        )
+
+
 def _costs(costs: list[EntryCostResult]) -> Iterator[str]:
     if costs:
         yield "  Entering and leaving, median of gaps with one such interrupt and nothing else"
     for cost in costs:
-        yield printable(f"    {format_ns(cost.p50_ns):>8}  {cost.kind}  ({cost.gaps} gaps)")
+        yield printable(
+            f"    {format_ns(cost.p50_ns):>8}  {cost.kind}  ({cost.gaps} gaps; "
+            f"{format_ns(cost.before_p50_ns)} before the first event, "
+            f"{format_ns(cost.after_p50_ns)} after the last)"
+        )
 
 
 def _counted(cpu: CpuSpin) -> Iterator[str]:

@@ -25,7 +25,7 @@ class LostPart:
 
     kind: str
     """``event``, ``entry`` (entering and leaving interrupts), ``admitted`` (by others), or, in a
-    single gap, ``wait``: a part of what is unexplained."""
+    single gap, ``wait`` and ``outside``: parts of what is unexplained."""
     path: list[str]
     count: int
     net_ns: int
@@ -53,6 +53,29 @@ class EntryCostResult:
     kind: str
     p50_ns: int
     gaps: int
+    before_p50_ns: int
+    """Median from the beginning of these gaps to their first event."""
+    after_p50_ns: int
+    """Median from their last event to their end."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideResult:
+    """Of the unexplained: what is inferred to come from outside of this kernel."""
+
+    regular_ns: int
+    """In gaps without any event that come with one period."""
+    regular_gaps: int
+    irregular_ns: int
+    """In other gaps without any event."""
+    irregular_gaps: int
+    before_ns: int
+    """Before the first event of gaps, beyond the calibrated cost."""
+    before_gaps: int
+    regular: Regular | None
+    interrupts_counted: int
+    """By the kernel, on this CPU, in the stretch that the inference covers."""
+    interrupts_traced: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +84,8 @@ class Explained:
 
     explained_share_above_1us: float
     """Of the time in gaps of 1 µs and more."""
+    with_outside_share_above_1us: float
+    """The same with what is inferred to come from outside of this kernel."""
     lost_above_1us_ns: int
     unreported_wait_ns: int
     """Of the unexplained: waiting for the CPU by schedstat, which no event tells of."""
@@ -69,8 +94,8 @@ class Explained:
     outside_ns: int
     entry_costs: list[EntryCostResult]
     worst_unexplained: list[LongGap]
-    unexplained_regular: Regular | None
-    """Period of the gaps in which nothing was traced: on a guest mostly the host's tick."""
+    outside: OutsideResult | None
+    """None where interrupts could not be counted."""
     lost_events: int
     """Events that the tracer lost on this CPU."""
     unreported_switches: int

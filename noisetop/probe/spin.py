@@ -10,7 +10,7 @@ from noisetop import housekeeping
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.probe.admissions import Watcher
 from noisetop.probe.clock import Clock, fit_clock
-from noisetop.probe.counters import Counters, read_counters
+from noisetop.probe.counters import Counters, Entries, read_counters, read_entries
 from noisetop.probe.machine import load
 from noisetop.probe.priority import Priority
 from noisetop.probe.result import ClockResult, CpuSpin, SpinResult
@@ -72,6 +72,8 @@ class _Run:
     watcher: Watcher
     tracing: Tracing
     pairs: list[ClockPair] = field(default_factory=list)
+    entries: list[Entries] = field(default_factory=list)
+    """The first reading while the loops ran, and the last."""
 
     def threshold_ticks(self, ticks_per_ns: float) -> int:
         """Raises UsageError when the loop cannot see gaps as short as that."""
@@ -116,10 +118,16 @@ class _Run:
                 self._await_end()
             self.pairs.append(clock_pair())
             self.watcher.poll()
+            self._read_entries()
             polls += 1
             if polls % _COLLECT_POLLS == 0:
                 self.tracing.collect()
         self.pairs.append(clock_pair())
+
+    def _read_entries(self) -> None:
+        now = read_entries(self.settings.cpus)
+        if self.settings.bind and not self.process.done():
+            self.entries = [*self.entries[:1], now]
 
     def _await_end(self) -> None:
         while not self.process.done():
@@ -189,5 +197,5 @@ def _result(run: _Run, raw: list[RawSpin], counters: Counters) -> SpinResult:
 def _cpu(
     run: _Run, spin: RawSpin, clock: Clock, counters: Counters, trace: Trace | None
 ) -> CpuSpin:
-    seen = Seen(spin, clock, run.watcher, counters, trace)
+    seen = Seen(spin, clock, run.watcher, counters, trace, tuple(run.entries))
     return cpu_spin(seen, run.settings.stretches)

@@ -13,7 +13,7 @@ from noisetop.event import Interruptions, Source
 from noisetop.histogram import bucket_of
 from noisetop.probe.admissions import Watcher
 from noisetop.probe.clock import Clock
-from noisetop.probe.counters import Counters
+from noisetop.probe.counters import Counters, Entries
 from noisetop.probe.explain import Explanation, Part, explain
 from noisetop.probe.gaps import (
     PERCENTILES,
@@ -22,6 +22,7 @@ from noisetop.probe.gaps import (
     percentiles_ns,
     stretches,
 )
+from noisetop.probe.outside import Counted, Outside, infer_outside
 from noisetop.probe.regular import Regular, find_regular
 from noisetop.probe.result import (
     Blocks,
@@ -30,6 +31,7 @@ from noisetop.probe.result import (
     Explained,
     LongGap,
     LostPart,
+    OutsideResult,
 )
 from noisetop.probe.sampler import RawSpin
 from noisetop.probe.traced import Trace
@@ -51,6 +53,8 @@ class Seen:
     watcher: Watcher
     counters: Counters
     trace: Trace | None
+    entries: tuple[Entries, ...] = ()
+    """The first reading while the thread spun, and the last."""
 
     def gaps(self) -> Gaps:
         """The gaps on CLOCK_MONOTONIC."""
@@ -75,12 +79,13 @@ def cpu_spin(seen: Seen, stretch_limit: int) -> CpuSpin:
     spin, gaps = seen.spin, seen.gaps()
     first_ns, last_ns = seen.clock.to_ns(np.array([spin.first_ticks, spin.last_ticks])).tolist()
     explanation = _explain(seen, gaps) if seen.trace else None
+    outside = infer_outside(explanation, _counted(seen)) if explanation else None
     sources = seen.trace.sources if seen.trace else []
     return CpuSpin(
         cpu=spin.cpu,
         start_ns=first_ns,
         end_ns=last_ns,
-        longest=_long_gaps(gaps, gaps.length_ns, explanation, sources),
+        longest=_long_gaps(gaps, gaps.length_ns, explanation, outside, sources),
         regular=regular_above(gaps),
         stretches=list(stretches(gaps, first_ns, last_ns, stretch_limit)),
         timeline=_timeline(gaps),
@@ -88,7 +93,7 @@ def cpu_spin(seen: Seen, stretch_limit: int) -> CpuSpin:
         explained_share=explanation.share() if explanation else None,
         parts=_all_parts(explanation) if explanation else [],
         unexplained_ns=explanation.unexplained_total_ns if explanation else None,
-        explained=_explained(seen, explanation) if explanation else None,
+        explained=_explained(seen, explanation, outside) if explanation and outside else None,
         **_loop_figures(seen),
         **_gap_figures(gaps),
         **_kernel_figures(seen),
@@ -142,7 +147,7 @@ def _kernel_figures(seen: Seen) -> dict[str, Any]:
 
 def _explain(seen: Seen, gaps: Gaps) -> Explanation:
     assert seen.trace
-    events = seen.trace.of_victim(seen.spin.tid)
+    events = _during(seen, seen.trace.of_victim(seen.spin.tid))
     waits = [(one.ns, one.run_delay_ns) for one in seen.watcher.waiting.get(seen.spin.tid, [])]
     return explain(
         gaps,
@@ -151,6 +156,17 @@ def _explain(seen: Seen, gaps: Gaps) -> Explanation:
         seen.watcher.admissions(seen.spin.cpu, away_ns(seen.spin)),
         waits,
     )
+
+
+def _during(seen: Seen, events: Interruptions) -> Interruptions:
+    """Events of the run: the thread gets ready before it, and is a victim then, too."""
+    ends = np.array([seen.spin.first_ticks, seen.spin.last_ticks])
+    first_ns, last_ns = seen.clock.to_ns(ends).tolist()
+    start = events["start_ns"].astype(np.int64)
+    during: Interruptions = events[
+        (start + events["gross_ns"].astype(np.int64) > first_ns) & (start < last_ns)
+    ]
+    return during
 
 
 def away_ns(spin: RawSpin) -> int | None:
@@ -163,25 +179,62 @@ def away_ns(spin: RawSpin) -> int | None:
     return spin.ended.ns - spin.began.ns - spin.usage.cpu_ns - spin.usage.run_delay_ns
 
 
-def _explained(seen: Seen, explanation: Explanation) -> Explained:
+def _counted(seen: Seen) -> Counted | None:
+    cpu = seen.spin.cpu
+    if len(seen.entries) < 2 or not seen.trace or any(cpu not in e.counts for e in seen.entries):
+        return None
+    first, last = seen.entries
+    # What came while a file was read may be in its count or not: counted, but not traced.
+    return Counted(
+        first.until_ns,
+        last.since_ns,
+        last.counts[cpu] - first.counts[cpu],
+        seen.trace.entries(cpu, first.until_ns, last.since_ns),
+        seen.trace.lost_on(cpu),
+    )
+
+
+def _explained(seen: Seen, explanation: Explanation, outside: Outside) -> Explained:
     assert seen.trace
     gaps = explanation.gaps
     above = gaps.length_ns >= ABOVE_NS
-    untraced = above & (explanation.event_ns == 0) & (explanation.admitted_ns == 0)
+    lost_ns = int(gaps.length_ns[above].sum())
+    share = explanation.share(ABOVE_NS)
+    inferred_ns = int(outside.total_ns[above].sum())
     return Explained(
-        explained_share_above_1us=explanation.share(ABOVE_NS),
-        lost_above_1us_ns=int(gaps.length_ns[above].sum()),
+        explained_share_above_1us=share,
+        with_outside_share_above_1us=share + inferred_ns / lost_ns if lost_ns else share,
+        lost_above_1us_ns=lost_ns,
         unreported_wait_ns=int(explanation.unreported_ns.sum()),
         excess_ns=explanation.excess_ns,
         outside_count=explanation.outside_count,
         outside_ns=explanation.outside_ns,
-        entry_costs=[EntryCostResult(c.kind, c.p50_ns, c.gaps) for c in explanation.entry_costs],
+        entry_costs=[
+            EntryCostResult(c.kind, c.p50_ns, c.gaps, c.before_p50_ns, c.after_p50_ns)
+            for c in explanation.entry_costs
+        ],
         worst_unexplained=_long_gaps(
-            gaps, explanation.unexplained_ns, explanation, seen.trace.sources
+            gaps, explanation.unexplained_ns, explanation, outside, seen.trace.sources
         ),
-        unexplained_regular=find_regular(gaps.start_ns[untraced], gaps.length_ns[untraced]),
+        outside=_outside(outside),
         lost_events=seen.trace.lost_on(seen.spin.cpu),
         unreported_switches=seen.trace.unreported_switches(seen.spin.cpu),
+    )
+
+
+def _outside(outside: Outside) -> OutsideResult | None:
+    if outside.counted is None:
+        return None
+    return OutsideResult(
+        regular_ns=int(outside.regular_ns.sum()),
+        regular_gaps=int((outside.regular_ns > 0).sum()),
+        irregular_ns=int(outside.irregular_ns.sum()),
+        irregular_gaps=int((outside.irregular_ns > 0).sum()),
+        before_ns=int(outside.before_ns.sum()),
+        before_gaps=int((outside.before_ns > 0).sum()),
+        regular=outside.regular,
+        interrupts_counted=outside.counted.counted,
+        interrupts_traced=outside.counted.traced,
     )
 
 
@@ -216,6 +269,7 @@ def _long_gaps(
     gaps: Gaps,
     key: npt.NDArray[np.int64],
     explanation: Explanation | None,
+    outside: Outside | None,
     sources: Sequence[Source],
 ) -> list[LongGap]:
     """The gaps with the largest ``key``, each with its own parts."""
@@ -225,6 +279,8 @@ def _long_gaps(
     for i in chosen:
         left = int(explanation.unexplained_ns[i]) if explanation else None
         parts = _gap_parts(explanation, i, sources) if explanation else []
+        if outside and (ns := int(outside.total_ns[i])):
+            parts.append(LostPart("outside", ["outside of this kernel"], 1, ns))
         found.append(LongGap(int(gaps.start_ns[i]), int(length[i]), left, parts))
     return found
 

@@ -10,6 +10,9 @@ from noisetop.event import INTERRUPTION, Interruptions, Source
 from noisetop.summary import Losses
 from noisetop.tracer import Target, Tracer
 
+_ENTRIES = ("irq", "ipi", "timer")
+_ENTRY_STEPS = 2
+"""What an interrupt called has a longer path, timer functions of the softirq are under that."""
 _DROPPED = ("ring_full", "nesting")
 
 
@@ -38,6 +41,18 @@ class Trace:
     def all(self) -> Interruptions:
         """Interruptions of everybody."""
         return np.concatenate([*self.tables, np.empty(0, INTERRUPTION)])
+
+    def entries(self, cpu: int, since_ns: int, until_ns: int) -> int:
+        """Interrupts of a CPU between two moments, without NMIs."""
+        wanted = [
+            i
+            for i, source in enumerate(self.sources)
+            if source.noise_class in _ENTRIES and len(source.path) == _ENTRY_STEPS
+        ]
+        table = self.all()
+        start = table["start_ns"].astype(np.int64)
+        mine = (table["cpu"] == cpu) & (start >= since_ns) & (start <= until_ns)
+        return int((mine & np.isin(table["source"], wanted)).sum())
 
     def notes(self) -> list[str]:
         """What the trace cannot show on this kernel."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from noisetop.probe.counters import read_counters
+from noisetop.probe.counters import read_counters, read_entries
 
 
 def tables(root: Path, timer: int, disk: int, rcu: int) -> None:
@@ -13,6 +13,9 @@ def tables(root: Path, timer: int, disk: int, rcu: int) -> None:
         "           CPU0       CPU2\n"
         f" 36:         5   {disk}  PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n"
         f"LOC:         9   {timer}   Local timer interrupts\n"
+        "CAL:         0   2   Function call interrupts\n"
+        "TLB:         0   2   TLB shootdowns\n"
+        "NMI:         0   9   Non-maskable interrupts\n"
         "ERR:         0\n"
     )
     (root / "proc/softirqs").write_text(f"          CPU0  CPU2\n     RCU:    1  {rcu}\n")
@@ -34,3 +37,11 @@ def test_a_device_interrupt_carries_its_action(tmp_path: Path) -> None:
 
 def test_smis_are_not_counted_where_no_register_tells(tmp_path: Path) -> None:
     assert read_counters((0,), tmp_path).smi is None
+
+
+def test_each_interrupt_is_one_entry(tmp_path: Path) -> None:
+    """TLB shootdowns are function calls that are counted twice."""
+    tables(tmp_path, 100, 7, 50)
+    entries = read_entries((2, 0), tmp_path)
+    assert entries.counts == {2: 100 + 7 + 2, 0: 9 + 5}
+    assert entries.since_ns <= entries.until_ns

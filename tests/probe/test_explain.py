@@ -130,6 +130,32 @@ def test_an_interrupt_with_its_softirq_is_a_kind_of_its_own() -> None:
     assert told.unexplained_total_ns == 0
 
 
+def test_an_interrupt_that_lets_a_thread_run_is_a_kind_of_its_own() -> None:
+    spans, rows = [], []
+    for at in range(0, 600_000, 100_000):
+        spans.append((at, at + 9_000))
+        rows += [(TIMER, at + 500, at + 1_500, 1_000), (SOFTIRQ, at + 1_600, at + 2_000, 400)]
+        rows += [(THREAD, at + 2_500, at + 8_500, 6_000)]
+    told = explain(gaps_of(*spans), events_of(*rows), SOURCES)
+    [cost] = told.entry_costs
+    assert (cost.kind, cost.p50_ns) == ("timer › local_timer + softirq + thread", 1_600)
+    assert (cost.before_p50_ns, cost.after_p50_ns) == (500, 500)
+    assert told.unexplained_total_ns == 0
+
+
+def test_a_thread_after_a_thread_is_a_group_of_its_own() -> None:
+    rows = [
+        (TIMER, 500, 1_500, 1_000),
+        (THREAD, 2_000, 3_000, 1_000),
+        (THREAD, 3_100, 4_100, 1_000),
+    ]
+    spans = [(at, at + 5_000) for at in range(0, 600_000, 100_000)]
+    events = [(source, at + a, at + b, net) for at, _ in spans for source, a, b, net in rows]
+    told = explain(gaps_of(*spans), events_of(*events), SOURCES)
+    assert told.entry_costs == ()
+    assert told.unexplained_ns.tolist() == [2_000] * 6
+
+
 def test_two_interrupts_in_a_gap_pay_twice_but_calibrate_nothing() -> None:
     spans, rows = alone(6, 400)
     spans.append((900_000, 910_000))

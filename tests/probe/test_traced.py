@@ -27,3 +27,20 @@ def test_losses_are_those_of_the_cpu_and_of_what_comes_after_its_ring() -> None:
     assert trace.unreported_switches(1) == 9
     assert len(trace.of_victim(7)) == 0
     assert trace.notes() == ["not traced, this kernel has no a, b"]
+
+
+def test_entries_are_interrupts_without_what_they_called() -> None:
+    table = np.zeros(6, INTERRUPTION)
+    table["source"] = (0, 1, 2, 3, 0, 0)
+    table["start_ns"] = (10, 11, 12, 13, 99, 14)
+    table["cpu"] = (1, 1, 1, 1, 1, 2)
+    sources = [
+        Source(("timer", "local_timer")),
+        Source(("timer", "local_timer", "tick_nohz_handler")),
+        Source(("softirq", "RCU")),
+        Source(("ipi", "reschedule")),
+    ]
+    trace = Trace([table], sources)
+    assert trace.entries(1, 10, 50) == 2
+    assert trace.entries(1, 11, 99) == 2
+    assert trace.entries(2, 0, 99) == 1
