@@ -75,6 +75,7 @@ class Capture:
                 reason,
                 tracer.kernel_stacks(),
                 [asdict(figure) for figure in self._hardware.figures()] if self._hardware else [],
+                tracer.absences(tracer.start_ns, tracer.end_ns),
             )
         except OSError as error:
             raise NoisetopError(

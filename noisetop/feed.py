@@ -75,6 +75,7 @@ class TracerFeed:
             missing=self.tracer.missing(),
             tasks=self.tracer.reader.tasks,
             waits=waits.by_task(),
+            absences=self.tracer.absences(start_ns, end_ns),
         )
 
     def reset(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TextIO
 
+from noisetop.absence import describe_absences
 from noisetop.columns import (
     ALWAYS_SHOWN,
     CPU,
@@ -89,10 +90,11 @@ def text_block(title: str, sample: Sample, now: datetime) -> str:
 
 def _head(title: str, sample: Sample, now: datetime) -> str:
     elapsed_s = sample.total.duration_ns / 1e9
+    offline = describe_absences(sample.interval.absences)
     return (
         f"{now:%Y-%m-%d %H:%M:%S}  {printable(title)}  elapsed {elapsed_s:.3f} s"
         f"  interval {format_ns(sample.interval.duration_ns)}"
-        f"  {describe_losses(sample.total.losses)}"
+        f"  {describe_losses(sample.total.losses)}{'  ' if offline else ''}{offline}"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from noisetop.absence import Absence
 from noisetop.event import Interruptions, Source
 from noisetop.summary import Losses, OwnCost, Summarizer, Summary
 from noisetop.trigger import Trigger
@@ -35,6 +36,8 @@ class Recording:
     losses: Losses = field(default_factory=Losses)
     own_cost: OwnCost = field(default_factory=OwnCost)
     missing: tuple[str, ...] = ()
+    absences: tuple[Absence, ...] = ()
+    """CPUs that were offline for a part of the period."""
     tasks: dict[int, str] = field(default_factory=dict)
     """Names of victims by tid; complete only after all chunks were read."""
     ended: str = ""
@@ -66,6 +69,7 @@ class Recording:
             losses=self.losses,
             own_cost=self.own_cost,
             missing=self.missing,
+            absences=self.absences,
             tasks=self.tasks,
             waits=self.waits.by_task(),
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from noisetop.absence import Absence, absences_as_list, absences_from_list
 from noisetop.event import Interruptions, Source
 from noisetop.recording import Recording
 from noisetop.summary import Losses, OwnCost
@@ -27,6 +28,7 @@ class About:
     losses: Losses
     own_cost: OwnCost
     missing: tuple[str, ...]
+    absences: tuple[Absence, ...]
     ended: str
     damage: str
 
@@ -40,6 +42,7 @@ def about_as_dict(recording: Recording) -> dict[str, Any]:
         "losses": asdict(recording.losses),
         "own_cost": asdict(recording.own_cost),
         "missing_sources": list(recording.missing),
+        "absences": absences_as_list(recording.absences),
         "ended": recording.ended,
         "damage": recording.damage,
         "metadata": recording.metadata,
@@ -62,6 +65,7 @@ def about_from_dict(content: dict[str, Any]) -> About:
         losses=losses_from_dict(content["losses"]),
         own_cost=own_cost_from_dict(content["own_cost"]),
         missing=tuple(map(str, content["missing_sources"])),
+        absences=absences_from_list(content.get("absences", ())),
         ended=str(content["ended"]),
         damage=str(content["damage"]),
     )
@@ -144,6 +148,7 @@ def recording_of(
         losses=about.losses,
         own_cost=about.own_cost,
         missing=about.missing,
+        absences=about.absences,
         tasks=names.tasks,
         ended=about.ended,
         damage=about.damage,

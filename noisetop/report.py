@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from noisetop.absence import absence_lines, describe_absences
 from noisetop.columns import (
     CLASSES,
     CPU,
@@ -57,6 +58,9 @@ def report_lines(report: Report, *, width: int, top: int, histogram_of: str) -> 
     histogram = _histogram_lines(report.summary, histogram_of)
     yield from _head_lines(report.recording, report.summary)
     yield from _section("CPUs", _cpu_lines(report.summary))
+    yield from _section(
+        "CPUs that were offline: nothing is known of them then", _absent(report.summary)
+    )
     yield from _section("Sources", _source_lines(report.summary, top, width))
     yield from _section("Who did it", who_lines(report.summary, top))
     yield from _section("Victims that could not run", wait_lines(report.summary, top))
@@ -82,6 +86,7 @@ def _head_lines(recording: Recording, summary: Summary) -> Iterator[str]:
         ("host", _told(about, "host", "kernel", "machine")),
         ("duration", f"{format_ns(summary.duration_ns)}, {_events(summary)}"),
         ("CPUs", _watched(recording)),
+        ("offline", describe_absences(summary.absences)),
         ("losses", describe_losses(summary.losses)),
         ("not seen", _missing(summary)),
         ("own cost", _own_cost(summary.own_cost, summary.duration_ns)),
@@ -91,6 +96,10 @@ def _head_lines(recording: Recording, summary: Summary) -> Iterator[str]:
     for title, text in rows:
         if text:
             yield f"{title:<9} {text}"
+
+
+def _absent(summary: Summary) -> Iterator[str]:
+    return absence_lines(summary.absences, summary.start_ns)
 
 
 def _told(about: dict[str, object], *keys: str) -> str:

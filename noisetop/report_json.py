@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noisetop.absence import absences_as_list
 from noisetop.summary import CpuSummary, Losses, OwnCost, SourceSummary, Summary, VictimWait
 from noisetop.trigger_totals import TriggerSummary
 
@@ -20,6 +21,7 @@ def summary_as_dict(summary: Summary) -> dict[str, object]:
         "losses": _losses(summary.losses),
         "own_cost": _own_cost(summary.own_cost),
         "missing_sources": list(summary.missing),
+        "absences": absences_as_list(summary.absences),
         "waits": {str(one.tid): _wait(one) for one in summary.waits},
         "cpus": {str(cpu.cpu): _cpu(cpu) for cpu in summary.cpus},
     }

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noisetop.absence import Absence, absences_as_list, absences_from_list
 from noisetop.errors import NoisetopError
 from noisetop.event import Events, Flag, Interruptions, Layout
 from noisetop.naming import Names
@@ -73,6 +74,7 @@ class SpoolWriter:
         ended: str,
         stacks: dict[int, tuple[str, ...]] | None = None,
         hardware: list[dict[str, Any]] | None = None,
+        absences: tuple[Absence, ...] = (),
     ) -> None:
         """Marks the recording as whole."""
         self._write_json(
@@ -83,19 +85,33 @@ class SpoolWriter:
                 "missing": missing,
                 "stacks": stacks or {},
                 "hardware": hardware or [],
+                "absences": absences_as_list(absences),
                 "ended": ended,
             }
         )
 
     def _write_json(self, content: dict[str, Any]) -> None:
-        self._write_block("JSON", _padded(json.dumps(content).encode(), b" "))
+        _write_all(self.fd, _json_block(self._layout, content))
 
     def _write_block(self, kind: str, payload: bytes) -> None:
-        block = np.zeros(1, self._layout.block)
-        block["magic"] = self._layout.block_magic
-        block["kind"] = self._layout.block_kinds[kind]
-        block["bytes"] = len(payload)
-        _write_all(self.fd, block.tobytes() + payload)
+        _write_all(self.fd, _block(self._layout, kind, payload))
+
+
+def absences_block(layout: Layout, absences: tuple[Absence, ...]) -> bytes:
+    """What is appended to a recording when a CPU goes or comes; it takes the place of the last."""
+    return _json_block(layout, {"absences": absences_as_list(absences)})
+
+
+def _json_block(layout: Layout, content: dict[str, Any]) -> bytes:
+    return _block(layout, "JSON", _padded(json.dumps(content).encode(), b" "))
+
+
+def _block(layout: Layout, kind: str, payload: bytes) -> bytes:
+    block = np.zeros(1, layout.block)
+    block["magic"] = layout.block_magic
+    block["kind"] = layout.block_kinds[kind]
+    block["bytes"] = len(payload)
+    return block.tobytes() + payload
 
 
 def _padded(payload: bytes, fill: bytes = b"\0") -> bytes:
@@ -179,6 +195,7 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
         read_chunks=lambda: _chunks(path, content, blocks, reader),
         losses=losses_from_dict(said.get("losses") or {"by_cpu": blocks.losses}),
         own_cost=own_cost_from_dict(said.get("own_cost", {})),
+        absences=absences_from_list(said.get("absences", ())),
         missing=tuple(map(str, said.get("missing", head["metadata"].get("missing", ())))),
         tasks=reader.tasks,
         ended=str(said.get("ended", "")),

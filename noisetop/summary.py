@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from noisetop.absence import Absence
 from noisetop.event import Flag, Interruptions, Source
 from noisetop.histogram import BUCKETS, Counts, bucket_of, percentile_ns
 from noisetop.rows import taken
@@ -161,6 +162,8 @@ class Summary:
     """Names of victims by tid."""
     waits: tuple[VictimWait, ...] = ()
     """Of the victims, longest first."""
+    absences: tuple[Absence, ...] = ()
+    """CPUs that were offline for a part of the period: nothing is known of them then."""
 
     @property
     def duration_ns(self) -> int:
@@ -320,6 +323,7 @@ class Summarizer:
         missing: tuple[str, ...] = (),
         tasks: dict[int, str] | None = None,
         waits: Mapping[int, TaskWait] | None = None,
+        absences: tuple[Absence, ...] = (),
     ) -> Summary:
         """What was added so far, as the summary of the period from ``start_ns`` to ``end_ns``."""
         by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
@@ -336,6 +340,7 @@ class Summarizer:
             missing,
             tasks,
             _longest_first(waits or {}, tasks),
+            absences,
         )
 
     def _source(self, index: int, row: int) -> SourceSummary:

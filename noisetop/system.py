@@ -65,6 +65,11 @@ def online_cpus(root: Path = ROOT) -> tuple[int, ...]:
     return _cpu_file("online", root) or tuple(range(os.cpu_count() or 1))
 
 
+def present_cpus(root: Path = ROOT) -> tuple[int, ...]:
+    """CPUs that are online or could be brought online without being plugged in first."""
+    return tuple(sorted({*_cpu_file("present", root), *online_cpus(root)}))
+
+
 def isolated_cpus(root: Path = ROOT) -> tuple[int, ...]:
     """CPUs kept out of the scheduler's domains, by isolcpus= or a cpuset partition."""
     groups = cgroup2_root(root) or Path("/sys/fs/cgroup")

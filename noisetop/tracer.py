@@ -6,6 +6,7 @@ import contextlib
 import os
 import resource
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -13,11 +14,13 @@ from typing import Self
 import numpy as np
 
 from noisetop import _native, housekeeping, system
+from noisetop.absence import Absence
 from noisetop.event import Interruptions, Layout
+from noisetop.hotplug import HotplugWatch
 from noisetop.naming import Names
 from noisetop.privileges import explain
 from noisetop.reading import RecordReader
-from noisetop.spool import losses_by_cpu
+from noisetop.spool import absences_block, losses_by_cpu
 from noisetop.summary import Losses, OwnCost
 from noisetop.symbols import SymbolTable, read_kallsyms
 
@@ -85,6 +88,7 @@ class Tracer:
     start_ns: int = 0
     end_ns: int = 0
     _session: _native.Session = field(init=False)
+    _hotplug: HotplugWatch = field(init=False)
     _symbols: SymbolTable | None = None
     _before: _Usage = field(default_factory=_Usage)
     _bpf_ns_per_run: float | None = None
@@ -99,7 +103,7 @@ class Tracer:
         try:
             self._session = _native.Session(
                 cpus=self.target.cpus,
-                others=tuple(c for c in system.online_cpus() if c not in self.target.cpus),
+                others=tuple(c for c in system.present_cpus() if c not in self.target.cpus),
                 victims=self.layout.victims[self.target.victims],
                 victim_tgid=self.target.pid,
                 victim_cgroup=self.target.cgroup_id,
@@ -132,7 +136,9 @@ class Tracer:
         self._discard()
 
     def _discard(self) -> None:
-        with contextlib.suppress(AttributeError):  # failed before there was a session
+        with contextlib.suppress(AttributeError):  # failed before there was one
+            self._hotplug.close()
+        with contextlib.suppress(AttributeError):
             self._session.close()
 
     def _add_tree(self) -> None:
@@ -180,10 +186,29 @@ class Tracer:
         self._before = _Usage.now()
         self.start_ns = self._session.open_books()
         self._misses_before = self._recursion_misses()
+        self._hotplug = HotplugWatch(self.target.cpus, self._cpus_changed)
+        self._hotplug.open()
 
     def close_books(self) -> None:
         """Nothing that ends later counts; what ended before is delivered by the next read()."""
+        self._hotplug.close()
         self.end_ns = self._session.close_books()
+
+    def _cpus_changed(self, online: frozenset[int], absences: tuple[Absence, ...]) -> None:
+        """The kernel lets threads of a CPU that goes run anywhere: ours are sent back to where they
+        keep house. A recording learns it at once, as it may be cut short."""
+        if house := self.house_now(online):
+            housekeeping.bind(house)
+        if self.spool_fd >= 0:
+            self._session.append(absences_block(self.layout, absences))
+
+    def house_now(self, online: Iterable[int]) -> tuple[int, ...]:
+        """The CPUs that keep house now; none when the last of them is offline."""
+        return tuple(cpu for cpu in self.house if cpu in online)
+
+    def absences(self, start_ns: int, end_ns: int) -> tuple[Absence, ...]:
+        """CPUs that were offline for a part of a period since the books were opened."""
+        return self._hotplug.absences(start_ns, end_ns)
 
     def read(self) -> Interruptions:
         """What was traced since the last call; all of it once the books are closed."""
@@ -244,5 +269,5 @@ class Tracer:
             wakeups=now.wakeups - self._before.wakeups,
             bpf_ns_per_run=self._bpf_ns_per_run,
             bpf_runs=2 * self.event_count,
-            housekeeping=system.format_cpu_list(self.house),
+            housekeeping=system.format_cpu_list(self.house_now(system.online_cpus())),
         )

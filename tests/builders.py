@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from noisetop.absence import Absence
 from noisetop.event import Source
 from noisetop.histogram import BUCKETS, bucket_of
 from noisetop.live import Sample
@@ -68,6 +69,7 @@ def summary(
     missing: tuple[str, ...] = (),
     tasks: dict[int, str] | None = None,
     waits: tuple[VictimWait, ...] = (),
+    absences: tuple[Absence, ...] = (),
 ) -> Summary:
     """The summary of these CPUs over a period."""
     return Summary(
@@ -79,6 +81,7 @@ def summary(
         missing,
         tasks or {},
         waits,
+        absences,
     )
 
 

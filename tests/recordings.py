@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from noisetop import _native
+from noisetop.absence import Absence
 from noisetop.event import INTERRUPTION, Events, Flag, Interruptions, Layout, Source
 from noisetop.naming import Names
 from noisetop.recording import Recording
@@ -100,6 +101,7 @@ def recording(
     losses: Losses | None = None,
     own_cost: OwnCost | None = None,
     missing: tuple[str, ...] = (),
+    absences: tuple[Absence, ...] = (),
     tasks: dict[int, str] | None = None,
     ended: str = "",
     damage: str = "",
@@ -118,6 +120,7 @@ def recording(
         losses=losses or Losses(),
         own_cost=own_cost or OwnCost(),
         missing=missing,
+        absences=absences,
         tasks={100: "victim"} if tasks is None else tasks,
         ended=ended,
         damage=damage,
@@ -157,6 +160,7 @@ def everything() -> Recording:
         losses=Losses({2: {"ring_full": 3}, 3: {"ring_full": 0}}, unwritten=2, recursion_misses=1),
         own_cost=OwnCost(5_000_000, 12, 150.5, 10, "0-1"),
         missing=("csd_function_entry",),
+        absences=(Absence(3, START_NS + 7, None), Absence(4, None, START_NS + 9, watched=False)),
         tasks={100: "victim", 4_000_000: HOSTILE},
         ended="the process ended",
         damage="it was cut short",

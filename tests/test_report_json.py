@@ -1,5 +1,6 @@
 import json
 
+from noisetop.absence import Absence
 from noisetop.report_json import summary_as_dict
 from noisetop.summary import Losses, OwnCost, VictimWait
 from noisetop.trigger_totals import TriggerSummary
@@ -28,6 +29,7 @@ def test_everything_in_a_summary_is_told() -> None:
         losses=Losses(by_cpu={1: {"ring_full": 2}}, recursion_misses=1),
         own_cost=OwnCost(10, 2, 80.5, 12, "0"),
         missing=("thermal",),
+        absences=(Absence(1, START_NS + 2, None),),
         waits=(VictimWait(7, "app", TaskWait({"woken": 2}, {"woken": 50}, 40)),),
     )
     assert json.loads(json.dumps(summary_as_dict(period))) == {
@@ -50,6 +52,7 @@ def test_everything_in_a_summary_is_told() -> None:
             "housekeeping": "0",
         },
         "missing_sources": ["thermal"],
+        "absences": [{"cpu": 1, "from_ns": START_NS + 2, "until_ns": None, "watched": True}],
         "waits": {
             "7": {"name": "app", "count": {"woken": 2}, "total_ns": {"woken": 50}, "max_ns": 40}
         },

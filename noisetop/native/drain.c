@@ -264,11 +264,24 @@ static void spool_losses(struct tracer *t)
 	if (!losses)
 		return;
 	drain__losses(t, losses);
+	pthread_mutex_lock(&t->pass);
 	int err = spool__block(t, NOISE_BLOCK_KIND_LOSSES, losses,
 			       t->config.cpu_count * sizeof(*losses));
 	if (err)
 		t->spool_errno = -err;
+	pthread_mutex_unlock(&t->pass);
 	free(losses);
+}
+
+/* A block of somebody else's, between those of the drain thread. */
+int drain__append(struct tracer *t, const void *block, size_t bytes)
+{
+	pthread_mutex_lock(&t->pass);
+	int err = t->spool_errno ? -t->spool_errno : spool__write(t->config.spool_fd, block, bytes);
+	if (err)
+		t->spool_errno = -err;
+	pthread_mutex_unlock(&t->pass);
+	return err;
 }
 
 /*

@@ -303,6 +303,20 @@ static PyObject *session_stacks(PyObject *self, PyObject *unused)
 	return stacks;
 }
 
+/* Adds a whole block to the recording. A disk that takes no more shows in counters(). */
+static PyObject *session_append(PyObject *self, PyObject *block)
+{
+	struct tracer *t = tracer_of(self);
+	char *bytes;
+	Py_ssize_t size;
+	if (!t || PyBytes_AsStringAndSize(block, &bytes, &size))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS;
+	drain__append(t, bytes, size);
+	Py_END_ALLOW_THREADS;
+	Py_RETURN_NONE;
+}
+
 /* Makes a thread group a victim, where the victims are a tree of processes. */
 static PyObject *session_add_victim(PyObject *self, PyObject *number)
 {
@@ -364,6 +378,7 @@ static PyMethodDef methods[] = {
 	{"counters", session_counters, METH_NOARGS, "counters() -> dict\n\nOf the drain thread."},
 	{"programs", session_programs, METH_NOARGS, "programs() -> list[dict]"},
 	{"stacks", session_stacks, METH_NOARGS, "stacks() -> dict[int, list[int]]"},
+	{"append", session_append, METH_O, "append(block) -> None"},
 	{"add_victim", session_add_victim, METH_O, "add_victim(tgid) -> None"},
 	{"enable_stats", session_enable_stats, METH_NOARGS, "enable_stats() -> int"},
 	{"close", session_close, METH_NOARGS, "close() -> None\n\nDetaches and unloads."},

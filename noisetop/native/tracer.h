@@ -85,6 +85,7 @@ int drain__start(struct tracer *t);
 void drain__stop(struct tracer *t);
 void drain__now(struct tracer *t);
 uint64_t drain__open_books(struct tracer *t);
+int drain__append(struct tracer *t, const void *block, size_t bytes);
 void drain__losses(struct tracer *t, struct noise_losses *losses);
 uint64_t monotonic_ns(void);
 

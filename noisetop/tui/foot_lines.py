@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noisetop.absence import describe_absences
 from noisetop.losses import describe_losses
 from noisetop.summary import OwnCost, Summary
 from noisetop.tui.head_line import clock
@@ -25,8 +26,9 @@ class FootLines(TextLine):
     def show_summary(self, summary: Summary, running_ns: int) -> None:
         """Losses and cost so far; ``running_ns`` since the books were opened."""
         lost = describe_losses(summary.losses)
-        mark = f"{self.ALERT} " if summary.losses.total else ""
-        first = f"{mark}running {clock(running_ns)}  {lost}"
+        offline = describe_absences(summary.absences)
+        mark = f"{self.ALERT} " if summary.losses.total or offline else ""
+        first = "  ".join(filter(None, (f"{mark}running {clock(running_ns)}", offline, lost)))
         if missing := len(summary.missing):
             first += f"  {missing} {'source' if missing == 1 else 'sources'} missing (h)"
         own = summary.own_cost

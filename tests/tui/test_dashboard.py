@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.pilot import Pilot
 
+from noisetop.absence import Absence
 from noisetop.errors import NoisetopError
 from noisetop.live import Sample
 from noisetop.summary import Losses, OwnCost, Summary
@@ -291,6 +292,13 @@ async def test_the_cost_of_the_tool_and_a_missing_housekeeping_cpu() -> None:
         await shown(app, pilot)
         assert "! NO CPU LEFT TO KEEP HOUSE" in screen(app)
         assert "BPF not measured" in screen(app)
+
+
+async def test_a_cpu_that_is_offline_is_an_alert() -> None:
+    gone = (Absence(1, START_NS, None), Absence(2, START_NS, START_NS + 1))
+    async with dashboard(FakeFeed(_sample(absences=gone))) as (app, pilot):
+        await shown(app, pilot)
+        assert "! running 00:00:01  CPU 1 OFFLINE, CPU 2 was offline  lost 0" in screen(app)
 
 
 async def test_help_lists_what_is_missing_and_closes() -> None:
