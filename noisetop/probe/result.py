@@ -213,8 +213,10 @@ class SwitchResult:
     switches: int
     traced_switches: int | None
     """Of those, how many the trace shows as well; None: nothing was traced."""
-    contradicted: int | None
-    """Thread events of these processes that lie where the process did not run."""
+    unseen: int | None
+    """Thread events of these processes in which the process gave no sign of life: it was switched
+    away before it came back to its loop, or the trace is wrong."""
+    unseen_ns: int | None
     timeline: list[list[int]]
     """Process index, beginning and end of the first slices."""
     missing: list[str]

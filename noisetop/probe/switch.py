@@ -87,29 +87,44 @@ def _active(spin: RawSpin, clock: Clock) -> tuple[Times, Times]:
     return start[ran], end[ran]
 
 
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What the trace says about the same time."""
+
+    confirmed: int
+    """Handovers that it shows as well."""
+    per_process: list[int]
+    """Thread events of each process."""
+    unseen: int
+    """Those among them in which the process gave no sign of life."""
+    unseen_ns: int
+
+
 def count_traced(
     slices: Slices, tids: Sequence[int], events: Interruptions, sources: Sequence[Source]
-) -> tuple[int, list[int], int]:
-    """How many handovers the trace shows as well, thread events of each process, and how many of
-    these lie where the process did not run."""
+) -> Traced:
+    """Holds the slices against the thread events between the first and the last of them."""
     is_thread = np.array([source.noise_class == "thread" for source in sources], bool)
     threads = events[is_thread[events["source"]]] if len(sources) else events
-    threads = threads[threads["start_ns"] >= slices.start_ns[0]]  # before, they wait to begin
+    # Before and after, the processes wait to begin and wind up.
+    during = threads["start_ns"] >= slices.start_ns[0]
+    threads = threads[during & (threads["start_ns"] <= slices.end_ns[-1])]
     start = threads["start_ns"].astype(np.int64)
     end = start + threads["gross_ns"].astype(np.int64)
     moments = np.sort(np.concatenate([start, end]))
     after_last_sign = np.searchsorted(moments, slices.end_ns[:-1], "left")
     before_next_sign = np.searchsorted(moments, slices.start_ns[1:], "right")
     confirmed = int((before_next_sign > after_last_sign).sum())
-    per_process, contradicted = [], 0
+    per_process, unseen, unseen_ns = [], 0, 0
     for i, tid in enumerate(tids):
         mine = threads["tid"] == tid
         per_process.append(int(mine.sum()))
         own = slices.process == i
         begun = np.searchsorted(slices.start_ns[own], end[mine], "left")
         over = np.searchsorted(slices.end_ns[own], start[mine], "right")
-        contradicted += int((begun <= over).sum())
-    return confirmed, per_process, contradicted
+        unseen += int((begun <= over).sum())
+        unseen_ns += int((end - start)[mine][begun <= over].sum())
+    return Traced(confirmed, per_process, unseen, unseen_ns)
 
 
 def run_switch(settings: SwitchSettings, stopper: Stopper) -> SwitchResult:
@@ -168,7 +183,7 @@ def _result(
     slices = slices_of([_active(spin, clock) for spin in raw])
     if len(slices.process) < 2:
         raise NoisetopError("only one of the processes ran: use a longer -d")
-    traced: tuple[int, list[int], int] | None = None
+    traced: Traced | None = None
     if settings.trace:
         tids = [spin.tid for spin in raw]
         traced = count_traced(slices, tids, tracing.trace.all(), tracing.trace.sources)
@@ -179,13 +194,14 @@ def _result(
     return SwitchResult(
         cpu=settings.cpu,
         duration_ns=int(slices.end_ns[-1] - slices.start_ns[0]),
-        processes=_processes(slices, pids, traced[1] if traced else None),
+        processes=_processes(slices, pids, traced.per_process if traced else None),
         slice_ns=_figures(whole),
         slice_histogram=_histogram(whole),
         switch_ns=_figures(slices.handover_ns),
         switches=len(slices.process) - 1,
-        traced_switches=traced[0] if traced else None,
-        contradicted=traced[2] if traced else None,
+        traced_switches=traced.confirmed if traced else None,
+        unseen=traced.unseen if traced else None,
+        unseen_ns=traced.unseen_ns if traced else None,
         timeline=rows[:_TIMELINE].tolist(),
         missing=tracing.trace.notes(),
     )

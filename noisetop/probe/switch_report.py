@@ -29,9 +29,11 @@ def switch_lines(result: SwitchResult) -> Iterator[str]:
     if result.traced_switches is None:
         yield "  not checked against the trace: that needs root, or CAP_BPF and CAP_PERFMON"
     else:
+        unseen = format_ns(result.unseen_ns or 0)
         yield (
             f"  the trace shows {result.traced_switches} of the {result.switches} switches; "
-            f"{result.contradicted} thread events lie where their process did not run"
+            f"in {result.unseen} of its thread events, {unseen} in all, the process gave no sign "
+            "of life: switched away before it came back to its loop"
         )
 
 

@@ -37,6 +37,8 @@ ATTEMPTS = 5
 TICK_FUNCTIONS = ("tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler")
 # On a busy machine the others get a hundredth of the CPU, and there is no real-time throttling.
 FAVOURED = parse_priority("o:-20")
+# Nobody else's timers and threads, but for the twentieth that real-time threads leave to others.
+ALONE = parse_priority("f:1")
 
 INTRUDER = """
 import os, sys, time
@@ -144,21 +146,42 @@ def busy(what: str) -> None:
 
 
 def test_a_stopped_process_is_found_and_named(stopper: Stopper) -> None:
+    """It stops when it sees the signal, at the latest when /proc says so, and goes on when it is
+    told to: between these moments the true length lies, whatever delays the test itself."""
     moments: list[int] = []
 
     def stop(pid: int) -> None:
+        # So that the four moments lie close together on a busy machine, too.
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+        moments[:] = [time.monotonic_ns()]
         os.kill(pid, signal.SIGSTOP)
+        until_state(pid, "T")
         moments.append(time.monotonic_ns())
         time.sleep(0.5)
         moments.append(time.monotonic_ns())
         os.kill(pid, signal.SIGCONT)
+        moments.append(time.monotonic_ns())
 
-    with meanwhile(stop):
-        spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
-    gap = gap_around(spin, sum(moments) // 2)
-    assert gap
-    assert part_ns(gap, STOPPED) == pytest.approx(moments[1] - moments[0], rel=LENGTH_TOLERANCE)
-    check_sums(spin)
+    for _ in range(ATTEMPTS):
+        with meanwhile(stop):
+            spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
+        check_sums(spin)
+        gap = gap_around(spin, sum(moments) // 4)
+        assert gap
+        least, most = moments[2] - moments[1], moments[3] - moments[0]
+        named = part_ns(gap, STOPPED)
+        assert (1 - LENGTH_TOLERANCE) * least <= named <= (1 + LENGTH_TOLERANCE) * most
+        if most <= (1 + LENGTH_TOLERANCE) * least:
+            return
+    busy("the signal took long to be seen")
+
+
+def until_state(pid: int, state: str) -> None:
+    """Waits until /proc shows a process in that state."""
+    end = time.monotonic() + PATIENCE_S
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != state:
+        assert time.monotonic() < end, f"process {pid} never got into state {state}"
+        time.sleep(0.0005)
 
 
 def test_an_intruder_is_found_with_its_length_and_named(stopper: Stopper) -> None:
@@ -220,22 +243,39 @@ def throttled_total_ns(folder: Path) -> int:
     return int(rows.get("throttled_time", 0)) or int(rows.get("throttled_usec", 0)) * 1_000
 
 
+def follow_throttling(pid: int, folder: Path) -> list[tuple[int, int]]:
+    """Puts a process into a cgroup; moments and what the kernel had counted, while it lives.
+
+    The kernel adds to its count when a throttling ends: that gives the length of each.
+    """
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+    seen = [(time.monotonic_ns(), throttled_total_ns(folder))]
+    (folder / "cgroup.procs").write_text(str(pid))
+    while folder.name in read_text(Path(f"/proc/{pid}/cgroup")):
+        time.sleep(0.005)
+        now = throttled_total_ns(folder)
+        if now != seen[-1][1]:
+            seen.append((time.monotonic_ns(), now))
+    return seen
+
+
+def check_throttling(gap: LongGap, length_ns: int) -> None:
+    """What runs meanwhile is in the trace, and the gap lasts until that gives way."""
+    if is_clean(gap):
+        assert part_ns(gap, THROTTLED) >= (1 - LENGTH_TOLERANCE) * gap.length_ns
+        assert gap.length_ns == pytest.approx(length_ns, rel=LENGTH_TOLERANCE)
+    else:
+        assert gap.length_ns >= (1 - LENGTH_TOLERANCE) * length_ns
+        assert (gap.unexplained_ns or 0) <= LENGTH_TOLERANCE * gap.length_ns
+
+
 def test_a_throttled_cgroup_is_found_and_named(stopper: Stopper) -> None:
-    """The kernel adds to its count when a throttling ends: that gives the length of each."""
     seen: list[tuple[int, int]] = []
 
     with limited_cgroup(20_000, 100_000) as folder:
 
         def limit(pid: int) -> None:
-            seen[:] = [(time.monotonic_ns(), throttled_total_ns(folder))]
-            (folder / "cgroup.procs").write_text(str(pid))
-            while Path(f"/proc/{pid}/cgroup").exists() and folder.name in read_text(
-                Path(f"/proc/{pid}/cgroup")
-            ):
-                time.sleep(0.005)
-                now = throttled_total_ns(folder)
-                if now != seen[-1][1]:
-                    seen.append((time.monotonic_ns(), now))
+            seen[:] = follow_throttling(pid, folder)
 
         measured = 0
         for _ in range(ATTEMPTS):
@@ -244,16 +284,15 @@ def test_a_throttled_cgroup_is_found_and_named(stopper: Stopper) -> None:
             check_sums(spin)
             for (_, before), (end, after) in pairwise(seen):
                 gap = gap_around(spin, end - 30_000_000)
-                if gap and is_clean(gap) and after - before > 40_000_000:
-                    assert part_ns(gap, THROTTLED) >= (1 - LENGTH_TOLERANCE) * gap.length_ns
-                    assert gap.length_ns == pytest.approx(after - before, rel=LENGTH_TOLERANCE)
+                if gap and after - before > 40_000_000:
+                    check_throttling(gap, after - before)
                     measured += 1
             # The period in which it came into the cgroup may be missing.
             total_ns = seen[-1][1] - seen[0][1]
             assert total_ns - 100_000_000 <= spin.throttled_ns <= total_ns
             if measured >= 3:
                 return
-    busy(f"{measured} throttlings left the CPU idle")
+    busy(f"{measured} throttlings were seen")
 
 
 def test_a_burst_of_interrupts_is_found_and_named(stopper: Stopper) -> None:
@@ -262,28 +301,33 @@ def test_a_burst_of_interrupts_is_found_and_named(stopper: Stopper) -> None:
     send, register = 1 << 1, 1 << 2  # global expedited, include/uapi/linux/membarrier.h
     assert membarrier(number, register, 0) == 0  # the spinning child inherits it
     bursts = 300
+    moments: list[int] = []
 
     def burst(_: int) -> None:
         os.sched_setaffinity(0, HOUSE)
+        moments[:] = [time.monotonic_ns()]
         for _ in range(bursts):
             assert membarrier(number, send, 0) == 0
+        moments.append(time.monotonic_ns())
 
-    # It must run all the time: a membarrier reaches only CPUs on which its process runs.
+    # A membarrier reaches only CPUs on which its process runs at that moment.
     for _ in range(ATTEMPTS):
         with meanwhile(burst):
-            spin = run_spin(settings(2, priority=FAVOURED), stopper).cpus[0]
+            spin = run_spin(settings(2, priority=ALONE), stopper).cpus[0]
         check_sums(spin)
         reached = sum(p.count for p in spin.parts if p.path[-1] == "ipi_mb")
-        assert spin.interrupts["CAL Function call interrupts"] >= reached
+        assert spin.interrupts.get("CAL Function call interrupts", 0) >= reached
         if reached >= 0.95 * bursts:
             return
-        assert spin.lost_share > 0.05, "the CPU was free and yet interrupts are missing"
+        gaps = [g for g in spin.longest if g.start_ns < moments[1]]
+        away = [g for g in gaps if g.start_ns + g.length_ns > moments[0] and not is_clean(g)]
+        assert away, "the thread ran and yet interrupts are missing"
     busy(f"{reached} of {bursts} interrupts found the thread running")
 
 
 def test_the_tick_is_found_from_the_gaps_alone(stopper: Stopper) -> None:
-    for _ in range(5):
-        spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
+    for _ in range(ATTEMPTS):
+        spin = run_spin(settings(3, priority=ALONE), stopper).cpus[0]
         assert spin.explained
         ticks = sum(p.count for p in spin.parts if p.path[-1] in TICK_FUNCTIONS)
         assert ticks, "no tick was traced"
@@ -350,10 +394,11 @@ def test_switches_agree_with_the_trace(stopper: Stopper) -> None:
     result = run_switch(SwitchSettings(CPU, 2, 2 * SECOND_NS, HOUSE), stopper)
     assert result.switches > 10
     assert result.traced_switches is not None
-    assert result.contradicted is not None
+    assert result.unseen_ns is not None
     assert result.traced_switches >= 0.98 * result.switches
-    assert result.contradicted <= 0.05 * result.switches
-    assert sum(process.ran_ns for process in result.processes) <= result.duration_ns
+    ran_ns = sum(process.ran_ns for process in result.processes)
+    assert result.unseen_ns <= 0.01 * ran_ns
+    assert ran_ns <= result.duration_ns
     assert result.switch_ns["min"] > 0
 
 

@@ -129,7 +129,8 @@ def switch_result() -> ProbeResult:
         switch_ns=figures,
         switches=9,
         traced_switches=9,
-        contradicted=0,
+        unseen=0,
+        unseen_ns=0,
         timeline=[[0, 0, 4_000], [1, 4_100, 8_000]],
         missing=[],
     )

@@ -50,5 +50,5 @@ def test_a_matrix_has_a_cell_for_each_pair_of_nodes() -> None:
 
 def test_a_switch_report_tells_what_the_trace_says() -> None:
     text = "\n".join(report_lines(switch_result()))
-    assert "the trace shows 9 of the 9 switches; 0 thread events" in text
+    assert "the trace shows 9 of the 9 switches; in 0 of its thread events, 0 ns in all" in text
     assert "ran 500 µs (50.0 %)" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noisetop.event import INTERRUPTION, Source
-from noisetop.probe.switch import Slices, count_traced, slices_of
+from noisetop.probe.switch import Slices, Traced, count_traced, slices_of
 
 SOURCES = [Source(("thread", "a")), Source(("timer", "local_timer"))]
 
@@ -48,15 +48,19 @@ def events(*rows: tuple[int, int, int, int]) -> np.ndarray[tuple[int], np.dtype[
 
 def test_a_switch_is_confirmed_by_a_thread_event_that_begins_or_ends_in_it() -> None:
     traced = events((0, 20, 105, 210), (1, 20, 102, 104))
-    assert count_traced(two_processes(), [10, 20], traced, SOURCES) == (2, [0, 1], 0)
+    assert count_traced(two_processes(), [10, 20], traced, SOURCES) == Traced(2, [0, 1], 0, 0)
 
 
 def test_an_interrupt_confirms_nothing() -> None:
-    confirmed, _, _ = count_traced(two_processes(), [10, 20], events((1, 20, 105, 109)), SOURCES)
-    assert confirmed == 0
+    traced = events((1, 20, 105, 109))
+    assert count_traced(two_processes(), [10, 20], traced, SOURCES).confirmed == 0
 
 
-def test_a_thread_event_where_its_process_did_not_run_is_a_contradiction() -> None:
+def test_a_thread_event_where_its_process_gave_no_sign_is_told_with_its_time() -> None:
     traced = events((0, 20, 10, 30), (0, 10, 230, 240), (0, 99, 10, 30))
-    confirmed, per_process, contradicted = count_traced(two_processes(), [10, 20], traced, SOURCES)
-    assert (confirmed, per_process, contradicted) == (0, [1, 1], 1)
+    assert count_traced(two_processes(), [10, 20], traced, SOURCES) == Traced(0, [1, 1], 1, 20)
+
+
+def test_what_comes_after_the_last_slice_is_no_part_of_it() -> None:
+    traced = events((0, 20, 301, 400))
+    assert count_traced(two_processes(), [10, 20], traced, SOURCES) == Traced(0, [0, 0], 0, 0)
