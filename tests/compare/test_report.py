@@ -96,8 +96,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
     result, absent = tmp_path / "a.json", tmp_path / "absent"
     write_result(spin_result(), result, force=False)
-    with pytest.raises(UsageError, match="different kinds"):
-        run(["compare", str(result), str(absent)])
+    other = tmp_path / "b.json"
+    write_result(numa_result(), other, force=False)
+    for second in (absent, other):
+        with pytest.raises(UsageError, match="different kinds"):
+            run(["compare", str(result), str(second)])
     with pytest.raises(NoisetopError, match="there is no file"):
         run(["compare", str(absent), str(absent)])
     with pytest.raises(UsageError, match="--alpha"):
