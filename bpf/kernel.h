@@ -80,6 +80,9 @@ struct task_struct {
 	struct task_group *sched_task_group;
 	struct css_set *cgroups;
 	bool throttled; /* quota used up, per task since 6.18 */
+	unsigned long min_flt;
+	unsigned long maj_flt;
+	unsigned long numa_faults_locality[3]; /* with NUMA balancing: pages met by hint faults */
 	char comm[16];
 	void *worker_private; /* struct kthread, since 5.17 (e32cf5dfbe22) */
 };

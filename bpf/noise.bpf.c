@@ -37,6 +37,8 @@ const volatile long long noise_preempt_count_offset;
 const volatile noise_u64 noise_csd_callback;
 /* Take the stack of whoever sends an interrupt. */
 const volatile bool noise_takes_stacks;
+/* Time the page faults of victims. */
+const volatile bool noise_traces_faults;
 
 /* Nothing reads it: it keeps in the BTF what user space looks up there and no program refers to. */
 const volatile struct {

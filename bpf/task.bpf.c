@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Tasks come and go: what victims start can be victims too, and what has ended is forgotten. */
+#include "fault.bpf.h"
 #include "wait.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
@@ -23,6 +24,8 @@ int task_free(u64 *ctx)
 	struct task_struct *task = (void *)ctx[0];
 	u32 tid = FIELD(task, pid), tgid = FIELD(task, tgid);
 	bpf_map_delete_elem(&noise_tasks, &tid);
+	if (noise_traces_faults)
+		bpf_map_delete_elem(&noise_parked_faults, &tid);
 	if (noise_victims == NOISE_VICTIMS_TREE && tid == tgid)
 		bpf_map_delete_elem(&noise_victim_tgids, &tgid);
 	return 0;

@@ -5,6 +5,7 @@
  * whole stack is known again. A work item that sleeps is recorded in segments: its frame is closed
  * with its worker's and opened again when that comes back.
  */
+#include "fault.bpf.h"
 #include "wait.bpf.h"
 
 NOISE_SOURCE(work, THREAD, FUNCTION);
@@ -193,13 +194,18 @@ int thread_switch(u64 *ctx)
 		return 0;
 	struct task_struct *prev = (void *)ctx[1];
 	struct task_struct *next = (void *)ctx[2];
+	bool runnable = thread_is_runnable(ctx, prev);
 	if (c->synced && FIELD(prev, pid) != c->tid)
 		thread_resync(c, prev);
+	if (noise_traces_faults)
+		fault_park(c, FIELD(prev, pid), runnable);
 	thread_leave(c);
 
 	bool next_is_victim = noise_is_victim(next, FIELD(next, tgid), FIELD(next, flags));
+	if (noise_traces_faults)
+		fault_resume(c, FIELD(next, pid));
 	u64 waker = thread_arrive(c, next);
-	if (thread_is_runnable(ctx, prev) && FIELD(prev, pid))
+	if (runnable && FIELD(prev, pid))
 		thread_depart(c, prev);
 	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
 		c->waiting_tid = 0;

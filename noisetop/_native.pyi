@@ -18,6 +18,7 @@ class Session:
         victim_cgroup_level: int,
         csd_callback: int,
         stacks: bool,
+        faults: bool,
         ring_records: int,
         spool_fd: int,
         drain_cpu: int,

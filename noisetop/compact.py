@@ -42,7 +42,7 @@ def write_compact(recording: Recording, out: BinaryIO) -> None:
     """Writes the whole recording; read_compact() gives it back, to the nanosecond."""
     head = {**about_as_dict(recording), "columns": _COLUMNS}
     out.write(MAGIC + json.dumps(head).encode() + b"\n")
-    for chunk in recording.chunks():
+    for chunk in recording.all_chunks():
         for first in range(0, len(chunk), _ROWS):
             rows = chunk[first : first + _ROWS]
             _write_block(out, b"rows", len(rows), _pack(rows))

@@ -36,6 +36,12 @@ INTERRUPTION = np.dtype(
 )
 
 
+FAULT = "fault"
+"""The class of what tasks do themselves."""
+TASK_LEVEL = 8
+"""``NOISE_LEVEL_TASK``: what a task did itself, as opposed to what interrupted it."""
+
+
 class Flag(IntFlag):
     """Bits of ``flags``; names and values are those of ``enum noise_flag``."""
 
@@ -47,6 +53,12 @@ class Flag(IntFlag):
     NAME = 32
     TRIGGER = 64
     WAIT = 128
+
+
+def interrupting(table: Interruptions) -> Interruptions:
+    """The rows that can be noise: without what tasks did themselves, such as page faults."""
+    own = table["level"] == TASK_LEVEL
+    return table[~own] if own.any() else table
 
 
 class Source(NamedTuple):
@@ -146,6 +158,10 @@ class Layout:
         values: dict[str, int] = self.description["enums"][name]
         prefix = name.upper() + "_"
         return {key.removeprefix(prefix): value for key, value in values.items()}
+
+    def levels(self) -> dict[str, int]:
+        """Names and values of ``enum noise_level``."""
+        return self._enum("noise_level")
 
     def flags(self) -> dict[str, int]:
         """Names and values of ``enum noise_flag``."""

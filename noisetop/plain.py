@@ -26,6 +26,7 @@ from noisetop.columns import (
     cpu_row,
     source_rows,
 )
+from noisetop.fault_columns import FAULT, FAULT_CPU, FAULT_FIGURES, TITLE, fault_rows
 from noisetop.live import Feed, Sample
 from noisetop.losses import describe_losses
 from noisetop.report_json import summary_as_dict
@@ -83,6 +84,7 @@ def text_block(title: str, sample: Sample, now: datetime) -> str:
     """The interval as text, every line ended."""
     interval = sample.interval
     lines = [_head(title, sample, now), *_cpu_lines(interval), "", *_source_lines(interval)]
+    lines += _fault_lines(interval)
     if sample.ended:
         lines.append(f"ended: {printable(sample.ended)}")
     return "\n".join(lines) + "\n\n"
@@ -109,3 +111,8 @@ def _source_lines(summary: Summary) -> Iterable[str]:
     rows = [row for cpu in summary.cpus for row in source_rows(summary, cpu) if row.source.count]
     rows.sort(key=lambda row: (-row.source.net_ns, row.cpu, row.label))
     return aligned(_SOURCE_COLUMNS, rows)
+
+
+def _fault_lines(summary: Summary) -> list[str]:
+    rows = [row for cpu in summary.cpus for row in fault_rows(summary, cpu)]
+    return ["", TITLE, *aligned((FAULT_CPU, FAULT, *FAULT_FIGURES), rows)] if rows else []

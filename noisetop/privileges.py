@@ -50,6 +50,10 @@ def explain(code: int, step: str, detail: str) -> NoisetopError:
     reason = os.strerror(code)
     if code in (errno.EPERM, errno.EACCES) and "lockdown" in _lockdown():
         return NoisetopError(f"the kernel is locked down ({_lockdown()}): BPF cannot trace here")
+    if step == "faults" and code == errno.EMFILE:
+        return NoisetopError("too few open files for --faults: ulimit -n 65536, or fewer CPUs")
+    if step == "faults":
+        return NoisetopError(f"page faults cannot be counted here ({reason}): leave out --faults")
     if code == errno.EPERM:
         return NoisetopError(f"no permission to {step} BPF programs: {sudo_command()}")
     if code == errno.ENOMEM:

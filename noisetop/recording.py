@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noisetop.absence import Absence
-from noisetop.event import Interruptions, Source
+from noisetop.event import Interruptions, Source, interrupting
 from noisetop.summary import Losses, OwnCost, Summarizer, Summary
 from noisetop.trigger import Trigger
 from noisetop.waits import WaitBook
@@ -52,12 +52,16 @@ class Recording:
 
     def chunks(self) -> Iterator[Interruptions]:
         """All interruptions, in tables of bounded size."""
+        return map(interrupting, self.read_chunks())
+
+    def all_chunks(self) -> Iterator[Interruptions]:
+        """All interruptions, and with them the page faults, which are none."""
         return self.read_chunks()
 
     def summary(self) -> Summary:
         """Aggregates the whole recording; reads it once."""
         summarizer = Summarizer(self.cpus, self.sources, self.triggers)
-        for chunk in self.chunks():
+        for chunk in self.all_chunks():
             summarizer.add(chunk)
         return self.summary_of(summarizer)
 

@@ -25,6 +25,8 @@ from noisetop.columns import (
     source_rows,
 )
 from noisetop.errors import UsageError
+from noisetop.fault_columns import FAULT, FAULT_FIGURES, fault_rows
+from noisetop.fault_columns import TITLE as FAULTS
 from noisetop.hardware import figures_from, hardware_lines
 from noisetop.histogram import Counts, edges_ns
 from noisetop.losses import describe_losses
@@ -64,6 +66,7 @@ def report_lines(report: Report, *, width: int, top: int, histogram_of: str) -> 
     yield from _section("Sources", _source_lines(report.summary, top, width))
     yield from _section("Who did it", who_lines(report.summary, top))
     yield from _section("Victims that could not run", wait_lines(report.summary, top))
+    yield from _section(FAULTS, _fault_lines(report.summary))
     yield from _section("Longest interruptions", _worst_lines(report, width))
     yield from _section(f"Net time per interruption, {histogram_of or 'all sources'}", histogram)
     yield from _section("What the hardware admits", _hardware_lines(report.recording))
@@ -170,6 +173,12 @@ def _source_lines(summary: Summary, top: int, width: int) -> Iterator[str]:
     if rest := rows[top:]:
         net = format_ns(sum(row.source.net_ns for row in rest))
         yield f"and {len(rest)} more with {net} together: --top {len(rows)}"
+
+
+def _fault_lines(summary: Summary) -> Iterator[str]:
+    rows = fault_rows(summary, summary.all_cpus())
+    if rows:
+        yield from aligned((FAULT, *FAULT_FIGURES), rows)
 
 
 def _idle_lines(report: Report, top: int) -> Iterator[str]:

@@ -55,6 +55,7 @@ def _cpu(cpu: CpuSummary) -> dict[str, object]:
         "max_single_start_ns": cpu.max_single_start_ns,
         "count": sum(one.count + one.idle_count for one in cpu.sources),
         "sources": [_source(one) for one in cpu.sources],
+        "faults": [_fault(one) for one in cpu.faults],
     }
 
 
@@ -72,6 +73,20 @@ def _source(one: SourceSummary) -> dict[str, object]:
         "p50_ns": one.percentile_ns(0.5),
         "p99_ns": one.percentile_ns(0.99),
         "triggers": [_trigger(trigger) for trigger in one.triggers],
+    }
+
+
+def _fault(one: SourceSummary) -> dict[str, object]:
+    """Of one kind: what the faults ran, or how long they slept."""
+    return {
+        "path": list(one.source.path),
+        "count": one.count,
+        "net_ns": one.net_ns,
+        "max_ns": one.max_ns,
+        "max_start_ns": one.max_start_ns,
+        "mean_ns": round(one.mean_ns),
+        "p50_ns": one.percentile_ns(0.5),
+        "p99_ns": one.percentile_ns(0.99),
     }
 
 

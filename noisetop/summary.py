@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.absence import Absence
-from noisetop.event import Flag, Interruptions, Source
+from noisetop.event import FAULT, Flag, Interruptions, Source
 from noisetop.histogram import BUCKETS, Counts, bucket_of, percentile_ns
 from noisetop.rows import taken
 from noisetop.stretches import WorstStretches
@@ -70,6 +70,9 @@ class CpuSummary:
     max_single_start_ns: int
     sources: tuple[SourceSummary, ...]
     """Largest net time first."""
+    faults: tuple[SourceSummary, ...] = ()
+    """Page faults of victims, where they were traced: what those did themselves, so no noise. By
+    kind; a source with a third step holds how long these slept, the others what they ran."""
 
     @property
     def count(self) -> int:
@@ -177,10 +180,6 @@ class Summary:
 
     def all_cpus(self) -> CpuSummary:
         """The watched CPUs taken together."""
-        merged: dict[Source, list[SourceSummary]] = {}
-        for cpu in self.cpus:
-            for source in cpu.sources:
-                merged.setdefault(source.source, []).append(source)
         worst = max(self.cpus, key=lambda cpu: cpu.max_single_ns, default=None)
         return CpuSummary(
             cpu=None,
@@ -188,8 +187,17 @@ class Summary:
             idle_ns=sum(cpu.idle_ns for cpu in self.cpus),
             max_single_ns=worst.max_single_ns if worst else 0,
             max_single_start_ns=worst.max_single_start_ns if worst else 0,
-            sources=_largest_first(_merge(same) for same in merged.values()),
+            sources=_merged(source for cpu in self.cpus for source in cpu.sources),
+            faults=_merged(fault for cpu in self.cpus for fault in cpu.faults),
         )
+
+
+def _merged(parts: Iterable[SourceSummary]) -> tuple[SourceSummary, ...]:
+    """The parts of each source as one."""
+    merged: dict[Source, list[SourceSummary]] = {}
+    for part in parts:
+        merged.setdefault(part.source, []).append(part)
+    return _largest_first(_merge(same) for same in merged.values())
 
 
 def _merge(parts: Sequence[SourceSummary]) -> SourceSummary:
@@ -356,8 +364,10 @@ class Summarizer:
             triggers=self._by_trigger.of(row),
         )
 
-    def _cpu(self, cpu: int, sources: list[SourceSummary]) -> CpuSummary:
+    def _cpu(self, cpu: int, rows: list[SourceSummary]) -> CpuSummary:
         longest = self.stretches.longest_of(cpu)
+        sources = [one for one in rows if one.source.noise_class != FAULT]
+        faults = [one for one in rows if one.source.noise_class == FAULT]
         return CpuSummary(
             cpu=cpu,
             noise_ns=sum(source.net_ns for source in sources),
@@ -365,4 +375,5 @@ class Summarizer:
             max_single_ns=longest.noise_ns if longest else 0,
             max_single_start_ns=longest.start_ns if longest else 0,
             sources=_largest_first(sources),
+            faults=_largest_first(faults),
         )

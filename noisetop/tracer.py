@@ -30,6 +30,8 @@ DRAIN_INTERVAL_NS = 40_000_000
 _RINGS_LIMIT_BYTES = 256 << 20
 _BATCH_LIMIT_BYTES = 256 << 20
 _SETTLE_S = 0.05
+_SOFTWARE_EVENT = "perf_event"
+"""Section of the programs that only run when asked for."""
 _TWINS = ("_twin_1", "_twin_2")  # each makes up for the other's misses: bpf/timer.bpf.c
 
 
@@ -80,6 +82,8 @@ class Tracer:
     ring_records: int = RING_RECORDS
     stacks: bool = False
     """Whether to take the stack of whoever sends an interrupt."""
+    faults: bool = False
+    """Whether to time the page faults of the victims."""
     house: tuple[int, ...] = ()
     """CPUs for the tool's own threads; empty: none left."""
     layout: Layout = field(init=False)
@@ -110,6 +114,7 @@ class Tracer:
                 victim_cgroup_level=self.target.cgroup_level,
                 csd_callback=self._csd_callback(),
                 stacks=self.stacks,
+                faults=self.faults,
                 ring_records=self._bounded_ring_records(),
                 spool_fd=self.spool_fd,
                 drain_cpu=self.house[0] if self.house else -1,
@@ -257,7 +262,11 @@ class Tracer:
 
     def missing(self) -> tuple[str, ...]:
         """What this kernel has no tracepoints for, by their names without _entry and _exit."""
-        absent = (p["tracepoint"] for p in self._session.programs() if not p["loaded"])
+        absent = (
+            p["tracepoint"]
+            for p in self._session.programs()
+            if not p["loaded"] and p["tracepoint"] != _SOFTWARE_EVENT
+        )
         names = (name.removesuffix("_entry").removesuffix("_exit") for name in absent)
         return tuple(dict.fromkeys(names))
 

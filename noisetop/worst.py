@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisetop.event import INTERRUPTION, Interruptions, Source
+from noisetop.event import INTERRUPTION, Interruptions, Source, interrupting
 from noisetop.recording import Recording
 from noisetop.rows import joined, taken
 from noisetop.stretches import HOLD_NS, Stretch, WorstStretches
@@ -155,9 +155,9 @@ def summarize_with_worst(
         recording.cpus, recording.sources, recording.triggers, stretches=stretches
     )
     parts = _Parts(stretches)
-    for chunk in recording.chunks():
+    for chunk in recording.all_chunks():
         summarizer.add(chunk)
-        parts.add(chunk)
+        parts.add(interrupting(chunk))
     collectors = parts.collectors()
     summary = recording.summary_of(summarizer)
     return summary, tuple(

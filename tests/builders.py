@@ -46,6 +46,7 @@ def cpu(
     *sources: SourceSummary,
     max_single_ns: int | None = None,
     max_single_start_ns: int = START_NS,
+    faults: tuple[SourceSummary, ...] = (),
 ) -> CpuSummary:
     """A CPU with these sources, sorted as a Summarizer does; max single: of its sources."""
     longest_ns = max((one.max_ns for one in sources), default=0)
@@ -57,6 +58,7 @@ def cpu(
         max_single_ns=single_ns,
         max_single_start_ns=max_single_start_ns if single_ns else 0,
         sources=tuple(sorted(sources, key=lambda one: (-one.net_ns, -one.idle_ns, one.source))),
+        faults=faults,
     )
 
 

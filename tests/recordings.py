@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from noisetop import _native
 from noisetop.absence import Absence
-from noisetop.event import INTERRUPTION, Events, Flag, Interruptions, Layout, Source
+from noisetop.event import INTERRUPTION, TASK_LEVEL, Events, Flag, Interruptions, Layout, Source
 from noisetop.naming import Names
 from noisetop.recording import Recording
 from noisetop.spool import SpoolWriter
@@ -50,6 +50,7 @@ TRIGGERS = (
 DATA = Path(__file__).parent / "data"
 """Recordings of a real kernel: 2 s without load, and 0.3 s under stress-ng --timer --sock
 --membarrier. Task names that say nothing about noise became ``app``."""
+FAULTS = (Source(("fault", "major")), Source(("fault", "major", "asleep")))
 HOSTILE = '</title><script>alert(1)</script>\x1b[2J;a"b\\ \n '
 LEVELS = {"thread": 0, "softirq": 2, "irq": 4, "ipi": 4, "timer": 4, "nmi": 7}
 
@@ -82,6 +83,13 @@ def interruption(
         trigger,
         START_NS + trigger_ns if trigger_ns else 0,
     )
+
+
+def fault(start_ns: int, gross_ns: int, *, source: int, **more: int) -> tuple[int, ...]:
+    """The row of a page fault, of a source that the recording has to hold."""
+    row = interruption(start_ns, gross_ns, source=source, outermost=False, **more)
+    level = (INTERRUPTION.names or ()).index("level")
+    return (*row[:level], TASK_LEVEL, *row[level + 1 :])
 
 
 def table(*rows: tuple[int, ...]) -> Interruptions:
@@ -135,6 +143,8 @@ def everything() -> Recording:
             interruption(120, 200, source=1, net_ns=150, outermost=False),
             interruption(100, 1_000, source=0, net_ns=800, trigger=1),
             interruption(5_000, 70, source=6, tid=7, flags=Flag.THREADED, trigger=5),
+            fault(6_000, 900, source=7, net_ns=200),
+            fault(6_100, 600, source=8, net_ns=600),
         ),
         table(
             interruption(9_000, 12_345, source=3, cpu=3, victim=0, tid=0),
@@ -149,7 +159,7 @@ def everything() -> Recording:
                 trigger_ns=39_999_000,
             ),
         ),
-        sources=[*SOURCES, hostile],
+        sources=[*SOURCES, hostile, *FAULTS],
         triggers=[*TRIGGERS, Trigger(HOSTILE, 7, 0, work=HOSTILE, origin=HOSTILE)],
         waits={
             100: TaskWait({"preempted": 2, "woken": 1}, {"preempted": 3_000, "woken": 5}, 2_000),
@@ -169,7 +179,7 @@ def everything() -> Recording:
 
 def all_rows(recorded: Recording) -> Interruptions:
     """All tables of a recording as one."""
-    return np.concatenate([np.empty(0, INTERRUPTION), *recorded.chunks()])
+    return np.concatenate([np.empty(0, INTERRUPTION), *recorded.all_chunks()])
 
 
 @st.composite

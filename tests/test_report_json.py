@@ -24,6 +24,7 @@ def test_everything_in_a_summary_is_told() -> None:
             ),
             max_single_ns=3_500,
             max_single_start_ns=START_NS + 5,
+            faults=(source("fault", "minor", durations_ns=[700, 300], max_start_ns=START_NS),),
         ),
         duration_ns=7_000,
         losses=Losses(by_cpu={1: {"ring_full": 2}}, recursion_misses=1),
@@ -90,6 +91,18 @@ def test_everything_in_a_summary_is_told() -> None:
                                 "max_ns": 3_000,
                             }
                         ],
+                    }
+                ],
+                "faults": [
+                    {
+                        "path": ["fault", "minor"],
+                        "count": 2,
+                        "net_ns": 1_000,
+                        "max_ns": 700,
+                        "max_start_ns": START_NS,
+                        "mean_ns": 500,
+                        "p50_ns": 303,
+                        "p99_ns": 700,
                     }
                 ],
             }

@@ -44,6 +44,7 @@ class Session:
         self._stack = ExitStack()
         self._records = ring_records(args)
         self._stacks: bool = args.stacks
+        self._faults: bool = args.faults
         self.stopper = Stopper(duration_ns=parse_duration(args.duration) if args.duration else 0)
         if args.workload and not (args.pid is None and args.cgroup is None):
             raise UsageError("give -p, --cgroup or a command after --, not two of them")
@@ -93,6 +94,7 @@ class Session:
             keep_batches=keep_batches,
             ring_records=self._records,
             stacks=self._stacks,
+            faults=self._faults,
             house=self.house,
         )
 

@@ -25,6 +25,11 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--cgroup", metavar="PATH", type=Path, help="all processes of a control group (v2)"
     )
+    what.add_argument(
+        "--faults",
+        action="store_true",
+        help="also time the page faults of what is watched, apart from the noise; costs 1 µs each",
+    )
     tool = parser.add_argument_group("the tool itself")
     tool.add_argument(
         "-H",

@@ -148,6 +148,8 @@ class _Tally:
         block = (table["start_ns"].astype(np.int64) - self.start_ns) // self.block_ns
         whole = (block >= 0) & (block < self.size)
         table, block = table[whole], block[whole]
+        if not len(table):
+            return
         order = np.argsort(table["source"], kind="stable")
         table, block = table[order], block[order]
         sources, begins = np.unique(table["source"], return_index=True)

@@ -20,3 +20,13 @@ def noise_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:
             for part in source.triggers:
                 label = part.trigger.label
                 yield (*stack, f"by {label}") if label else stack, part.net_ns
+
+
+def fault_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:
+    """Page faults with their time in ns, below roots of their own: what they ran and what they
+    slept are no noise and no part of one another."""
+    for cpu in summary.cpus:
+        for fault in cpu.faults:
+            _, kind, *asleep = fault.source.path
+            root = "asleep in page faults" if asleep else "page faults"
+            yield (root, f"cpu {cpu.cpu}", kind), fault.net_ns

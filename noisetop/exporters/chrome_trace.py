@@ -46,7 +46,7 @@ def write(recording: Recording, out: BinaryIO) -> None:
     with writing_behind(out) as behind:
         behind.write(_head(recording))
         writer = _SliceWriter(recording)
-        for chunk in recording.chunks():
+        for chunk in recording.all_chunks():
             for first in range(0, len(chunk), _ROWS):
                 behind.writelines(writer.lines(chunk[first : first + _ROWS]))
         for event in writer.track_names():

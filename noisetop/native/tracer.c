@@ -175,7 +175,9 @@ static int configure(struct tracer *t, struct tracer_error *error)
 	uint32_t records = 0;
 	for (size_t i = 0; i < t->config.cpu_count; i++)
 		records += records_of(t, i);
-	int err = bpf_map__set_max_entries(skeleton->maps.noise_cpus, t->config.cpu_count);
+	int err = fault__configure(t);
+	if (!err)
+		err = bpf_map__set_max_entries(skeleton->maps.noise_cpus, t->config.cpu_count);
 	if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.noise_records, records);
 	return err ? fail(error, "open", err) : 0;
@@ -242,12 +244,16 @@ int tracer__load(struct tracer *t, struct tracer_error *error)
 int tracer__attach(struct tracer *t, struct tracer_error *error)
 {
 	int err = noisetop_bpf__attach(t->skeleton);
-	return err ? fail(error, "attach", err) : 0;
+	if (err)
+		return fail(error, "attach", err);
+	err = fault__attach(t);
+	return err ? fail(error, "faults", err) : 0;
 }
 
 void tracer__destroy(struct tracer *t)
 {
 	drain__stop(t);
+	fault__detach(t);
 	if (t->states)
 		munmap(t->states, t->states_bytes);
 	if (t->records)

@@ -23,6 +23,7 @@ struct tracer_config {
 	uint32_t victim_cgroup_level;
 	uint64_t csd_callback; /* address of the kernel's function for queued calls, 0: not known */
 	bool stacks;
+	bool faults;
 	uint32_t ring_records; /* per watched CPU, a power of two; the others have fewer */
 	int spool_fd;          /* -1: no recording */
 	int drain_cpu;         /* -1: leave the drain thread where its creator may run */
@@ -45,6 +46,8 @@ struct tracer {
 	struct noise_event *records; /* mapped */
 	size_t states_bytes;
 	size_t records_bytes;
+	int *fault_fds; /* events on the watched CPUs */
+	size_t fault_fd_count;
 
 	/* Shared with the drain thread, under `lock`. */
 	pthread_mutex_t pass; /* held while the rings are drained */
@@ -79,6 +82,11 @@ int tracer__open(struct tracer *t, const struct tracer_config *config, struct tr
 int tracer__load(struct tracer *t, struct tracer_error *error);
 int tracer__attach(struct tracer *t, struct tracer_error *error);
 void tracer__destroy(struct tracer *t);
+
+/* fault.c: 0 or -errno. Nothing happens unless faults are asked for. */
+int fault__configure(struct tracer *t);
+int fault__attach(struct tracer *t);
+void fault__detach(struct tracer *t);
 
 /* drain.c */
 int drain__start(struct tracer *t);

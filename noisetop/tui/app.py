@@ -19,6 +19,7 @@ from noisetop.live import Feed, Sample
 from noisetop.sanitize import printable
 from noisetop.summary import CpuSummary
 from noisetop.tui.cpu_table import CpuTable
+from noisetop.tui.fault_lines import FaultLines
 from noisetop.tui.feed_reader import FeedReader, NewSample
 from noisetop.tui.foot_lines import FootLines
 from noisetop.tui.head_line import HeadLine
@@ -82,6 +83,7 @@ class Dashboard(App[None]):
         filter_input = Input(id="filter", placeholder="part of a source's path", compact=True)
         filter_input.cursor_blink = False
         yield filter_input
+        yield FaultLines(id="faults")
         yield FootLines(id="foot")
 
     def on_mount(self) -> None:
@@ -91,6 +93,7 @@ class Dashboard(App[None]):
         self.foot = self.query_one(FootLines)
         self.cpus = self.query_one(CpuTable)
         self.sources = self.query_one(SourceTable)
+        self.faults = self.query_one(FaultLines)
         self.source_title = self.query_one("#source-title", TextLine)
         self.filter_input = self.query_one("#filter", Input)
         self.sources.focus()
@@ -155,6 +158,7 @@ class Dashboard(App[None]):
         self.foot.show_waiting()
         self.cpus.show_nothing()
         self.sources.show_nothing()
+        self.faults.show_nothing()
         self._show_source_title()
 
     def _show_time(self) -> None:
@@ -178,6 +182,8 @@ class Dashboard(App[None]):
         everywhere: CpuSummary = summary.all_cpus()
         self.cpus.show_summary(summary, everywhere, self._shown_history)
         self.sources.show_summary(summary, everywhere, self.view)
+        chosen = [cpu for cpu in summary.cpus if cpu.cpu == self.view.cpu]
+        self.faults.show_summary(summary, chosen[0] if chosen else everywhere)
         self._show_source_title()
         if isinstance(self.screen, TriggerScreen):
             key = self.sources.key_of(self.screen.row)

@@ -24,6 +24,7 @@ from noisetop.columns import (
     SOURCE_IDLE,
     Column,
 )
+from noisetop.fault_columns import FAULT, FAULT_FIGURES, TITLE
 from noisetop.sanitize import printable
 
 _KEYS = (
@@ -83,6 +84,7 @@ def help_text(missing: Iterable[str]) -> str:
         "SOURCES",
         *_columns((SOURCE, SOURCE_CPU, *SOURCE_FIGURES, SOURCE_BY, *SOURCE_IDLE)),
     ]
+    lines += ["", TITLE.upper(), *_columns((FAULT, *FAULT_FIGURES))]
     lines += ["", "MISSING ON THIS KERNEL"]
     return "\n".join(lines + [f"  {printable(name)}" for name in missing or ("nothing",)])
 

@@ -114,7 +114,7 @@ def test_cpus_and_classes_come_in_order() -> None:
     order = {key: args["sort_index"] for key, args in tracks_of(trace, "thread_sort_index").items()}
     names = tracks_of(trace, "thread_name")
     on_cpu_2 = sorted((key for key in order if key[0] == 2), key=order.__getitem__)
-    assert [names[key]["name"] for key in on_cpu_2] == ["timer", "softirq", "thread"]
+    assert [names[key]["name"] for key in on_cpu_2] == ["timer", "softirq", "thread", "fault"]
     assert {pid for pid, _ in tracks_of(trace, "process_sort_index")} == {0, 2, 3}
 
 

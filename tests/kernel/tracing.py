@@ -67,10 +67,15 @@ def _matches(path: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
     )
 
 
-def trace(target: Target, *loads: Callable[[], None], ring_records: int = 1 << 16) -> Traced:
+def trace(
+    target: Target,
+    *loads: Callable[[], None],
+    ring_records: int = 1 << 16,
+    faults: bool = False,
+) -> Traced:
     """Traces while the loads run one after the other; they return when they are over."""
     tables = []
-    with Tracer(target, ring_records=ring_records, stacks=True) as tracer:
+    with Tracer(target, ring_records=ring_records, stacks=True, faults=faults) as tracer:
         slices = books.slices_of_init()
         tracer.open_books()
         for load in loads:

@@ -530,3 +530,40 @@ async def test_who_caused_it_stays_out_of_80_columns() -> None:
         await shown(app, pilot)
         assert "sender" not in screen(app)
         assert "80.0 µs" in screen(app)
+
+
+async def test_page_faults_have_lines_of_their_own_below_the_noise() -> None:
+    faults = (
+        source("fault", "major", durations_ns=[4_000, 6_000]),
+        source("fault", "major", "asleep", durations_ns=[900_000]),
+    )
+    busy = sample(summary(cpu(1, source(*TICK), faults=faults), cpu(2, source(*DISK))))
+    quiet = sample(summary(cpu(1, source(*TICK)), duration_ns=2 * SECOND_NS))
+    feed = FakeFeed(busy)
+    async with dashboard(feed, (80, 24)) as (app, pilot):
+        await shown(app, pilot)
+        titles, major = [line.split() for line in screen(app).splitlines()[-5:-3]]
+        assert titles[:3] == ["Fault", "Total", "Count"]
+        assert major == [
+            "major",
+            "10.0",
+            "µs",
+            "2",
+            "2",
+            "5.00",
+            "µs",
+            "6.00",
+            "µs",
+            "900",
+            "µs",
+            "1",
+            "900",
+            "µs",
+        ]
+        assert sorted(labels(app)) == ["36 virtio1-req.0", "tick_nohz_handler"]
+        await pilot.press("tab", "down", "down", "enter")
+        assert app.view.cpu == 2
+        assert "major" not in screen(app)
+        feed.push(quiet)
+        await shown(app, pilot, 2)
+        assert "Fault" not in screen(app)

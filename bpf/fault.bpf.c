@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Page faults of victims: what a thread does to itself, kept apart from noise. The kernel's software
+ * events tell of each: one when it begins, and one by kind when it has been dealt with, right after
+ * the task's own min_flt or maj_flt was raised (mm_account_fault in mm/memory.c, since 5.9). They
+ * exist on every architecture and need no function to hook. Attached to watched CPUs only when
+ * faults are asked for, with a period of 1: each runs its program and leaves no sample.
+ */
+#include "fault.bpf.h"
+
+NOISE_SOURCE(minor, FAULT, NONE);
+NOISE_SOURCE(major, FAULT, NONE);
+/* The kernel had taken the page away to learn who uses it; counted among the minor ones there. */
+NOISE_SOURCE(numa_hint, FAULT, NONE);
+/* How long a fault slept; its kind is the parent source. */
+NOISE_SOURCE(asleep, FAULT, NONE);
+
+static __always_inline u64 fault_count(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, min_flt) + BPF_CORE_READ(task, maj_flt);
+}
+
+/* Grows with each hint fault of a task (task_numa_fault in kernel/sched/fair.c), else only shrinks. */
+static __always_inline u64 fault_hints(struct task_struct *task)
+{
+	unsigned long pages[3] = {};
+	if (bpf_core_field_exists(task->numa_faults_locality))
+		bpf_core_read(pages, sizeof(pages), &task->numa_faults_locality);
+	return pages[0] + pages[1] + pages[2];
+}
+
+/*
+ * The state of this CPU when a victim runs on it, else NULL. Some guests' kernels do not report all
+ * switches: then it is not known since when this task runs, and its faults are lost as they end.
+ */
+static __always_inline struct noise_cpu *fault_cpu(struct task_struct *task, bool ends)
+{
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c)
+		return NULL;
+	if (!c->synced)
+		noise_sync(c);
+	if (c->tid == BPF_CORE_READ(task, pid))
+		return c->tid == c->victim_tid ? c : NULL;
+	if (ends && noise_is_victim(task, BPF_CORE_READ(task, tgid), BPF_CORE_READ(task, flags)))
+		noise_lose(c, NOISE_LOSS_UNBALANCED);
+	return NULL;
+}
+
+/* A fault that fails, as an access out of bounds does, never ends: the next one takes its place. */
+SEC("perf_event")
+int fault_begin(void *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct noise_cpu *c = fault_cpu(task, false);
+	struct fault *fault = fault_of_cpu();
+	if (!c || !fault)
+		return 0;
+	u64 done = fault_count(task);
+	if (fault->tid == c->tid && fault->done != done) /* its end was missed */
+		noise_lose(c, NOISE_LOSS_UNBALANCED);
+	fault->done = done;
+	fault->hints = fault_hints(task);
+	fault->ran_ns = 0;
+	fault->slept_ns = 0;
+	fault->tid = c->tid;
+	fault->start_ns = noise_now(c, &fault->closed_ns);
+	fault->since_ns = fault->start_ns;
+	return 0;
+}
+
+static __always_inline void fault_record(struct noise_cpu *c, u32 source, u32 kind, u64 start_ns,
+					 u64 end_ns, u64 net_ns)
+{
+	u32 writer;
+	struct noise_event *event = noise_claim(c, &writer, true);
+	if (event) {
+		event->start_ns = start_ns;
+		event->gross_ns = end_ns - start_ns;
+		event->net_ns = net_ns;
+		event->id = 0;
+		event->object = 0;
+		event->tid = c->tid;
+		event->victim_tid = c->tid;
+		event->cpu = c->cpu;
+		event->parent_id = 0;
+		event->source = source;
+		event->parent_source = kind;
+		event->level = NOISE_LEVEL_TASK;
+		event->flags = 0;
+	}
+	noise_commit(c, event, writer);
+}
+
+static __always_inline int fault_end(u32 kind)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct noise_cpu *c = fault_cpu(task, true);
+	struct fault *fault = fault_of_cpu();
+	if (!c || !fault)
+		return 0;
+	/* One that began on a CPU that is not watched, before us, or before a switch unseen. */
+	if (fault->tid != c->tid || fault->done + 1 != fault_count(task)) {
+		fault->tid = 0;
+		noise_lose(c, NOISE_LOSS_UNBALANCED);
+		return 0;
+	}
+	u64 now_ns = fault_account(c, fault);
+	fault->tid = 0;
+	if (kind == minor_source && fault->hints != fault_hints(task))
+		kind = numa_hint_source;
+	fault_record(c, kind, kind, fault->start_ns, now_ns, fault->ran_ns);
+	if (fault->slept_ns)
+		fault_record(c, asleep_source, kind, fault->slept_from_ns, fault->slept_until_ns,
+			     fault->slept_ns);
+	return 0;
+}
+
+SEC("perf_event")
+int fault_minor(void *ctx)
+{
+	return fault_end(minor_source);
+}
+
+SEC("perf_event")
+int fault_major(void *ctx)
+{
+	return fault_end(major_source);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A page fault belongs to its task, not to the CPU that it began on: while the task runs, the fault
+ * lies with that CPU, and while the task does not run, it is parked under the task's number. So what
+ * it ran and what it slept are added up apart, whichever CPUs it ran on.
+ */
+#ifndef NOISETOP_FAULT_BPF_H
+#define NOISETOP_FAULT_BPF_H
+
+#include "wait.bpf.h"
+
+struct fault {
+	u64 start_ns;
+	u64 since_ns;  /* runs on this CPU since */
+	u64 closed_ns; /* noise_closed() then: what interrupts a fault is not the fault's */
+	u64 ran_ns;    /* net, before that */
+	u64 left_ns;   /* fell asleep then, 0: was preempted */
+	u64 slept_ns;
+	u64 slept_from_ns; /* the first time that it slept */
+	u64 slept_until_ns;
+	u64 done;  /* faults that the task had completed when this one began */
+	u64 hints; /* pages that its hint faults had met */
+	u32 tid;   /* 0: there is none */
+};
+
+/* Of the task that runs on a CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct fault);
+} noise_open_faults SEC(".maps");
+
+/* Of tasks that do not run, by tid. Made larger by the loader when faults are traced. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct fault);
+} noise_parked_faults SEC(".maps");
+
+static __always_inline struct fault *fault_of_cpu(void)
+{
+	u32 first = 0;
+	return bpf_map_lookup_elem(&noise_open_faults, &first);
+}
+
+/* Adds what the task ran since it came to this CPU, as of now, which is returned. */
+static __always_inline u64 fault_account(struct noise_cpu *c, struct fault *fault)
+{
+	u64 closed_ns, now_ns = noise_now(c, &closed_ns);
+	u64 gross_ns = now_ns - fault->since_ns, nested_ns = closed_ns - fault->closed_ns;
+	if (nested_ns > gross_ns)
+		noise_lose(c, NOISE_LOSS_NEGATIVE);
+	else
+		fault->ran_ns += gross_ns - nested_ns;
+	return now_ns;
+}
+
+/*
+ * The task leaves its CPU. Before its thread's frame is closed, whose time is the task's own and no
+ * interruption of the fault.
+ */
+static __noinline int fault_park(struct noise_cpu *c, u32 tid, bool runnable)
+{
+	struct fault *fault = fault_of_cpu();
+	if (!c || !fault || !fault->tid)
+		return 0;
+	if (fault->tid == tid) { /* else a switch was not reported */
+		u64 now_ns = fault_account(c, fault);
+		fault->left_ns = runnable ? 0 : now_ns;
+		if (bpf_map_update_elem(&noise_parked_faults, &tid, fault, BPF_ANY))
+			noise_lose(c, NOISE_LOSS_STATE);
+	}
+	fault->tid = 0;
+	return 0;
+}
+
+/* Slept until it was woken; what came then was a wait for a CPU, which is noise. */
+static __always_inline void fault_account_sleep(struct noise_cpu *c, struct fault *fault)
+{
+	struct noise_task *state = wait_state(c, fault->tid, false);
+	u64 until_ns = state && state->wait ? state->since_ns : bpf_ktime_get_ns();
+	if (until_ns <= fault->left_ns)
+		return;
+	if (!fault->slept_ns)
+		fault->slept_from_ns = fault->left_ns;
+	fault->slept_ns += until_ns - fault->left_ns;
+	fault->slept_until_ns = until_ns;
+}
+
+/* The task is back on a CPU, and its wait still stands in the books. */
+static __noinline int fault_resume(struct noise_cpu *c, u32 tid)
+{
+	struct fault *parked = bpf_map_lookup_elem(&noise_parked_faults, &tid);
+	struct fault *fault = fault_of_cpu();
+	if (!c || !parked || !fault)
+		return 0;
+	*fault = *parked;
+	bpf_map_delete_elem(&noise_parked_faults, &tid);
+	if (fault->left_ns)
+		fault_account_sleep(c, fault);
+	fault->since_ns = noise_now(c, &fault->closed_ns);
+	return 0;
+}
+
+#endif
