@@ -86,7 +86,7 @@ static __always_inline void fault_record(struct noise_cpu *c, u32 source, u32 ki
 		event->parent_id = 0;
 		event->source = source;
 		event->parent_source = kind;
-		event->level = NOISE_LEVEL_TASK;
+		event->level = NOISE_LEVEL_APART;
 		event->flags = 0;
 	}
 	noise_commit(c, event, writer);

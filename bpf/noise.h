@@ -46,8 +46,8 @@ enum noise_level {
 	NOISE_LEVEL_IRQ_CALLBACK,
 	NOISE_LEVEL_NMI,
 	NOISE_LEVELS,
-	/* No frame of a CPU: what a task does itself, wherever it runs. Never part of the noise. */
-	NOISE_LEVEL_TASK = NOISE_LEVELS,
+	/* No frame of a CPU: what a task does itself, or what takes no time. Never noise. */
+	NOISE_LEVEL_APART = NOISE_LEVELS,
 };
 
 /* What noise_event.id identifies, that is, how user space turns it into a name. */

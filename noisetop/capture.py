@@ -6,14 +6,13 @@ import datetime
 import os
 import shlex
 import sys
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from noisetop import output, system
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.exporters import check_suffix, write_recording
-from noisetop.hardware import HardwareWatch
+from noisetop.hardware import difference, figures_of, missing_of
 from noisetop.spool import SUFFIX, SpoolWriter, read_spool
 from noisetop.tracer import Tracer
 
@@ -27,8 +26,6 @@ class Capture:
     path: Path
     force: bool
     fd: int = -1
-    _hardware: HardwareWatch | None = None
-    _stack: ExitStack = field(default_factory=ExitStack)
 
     @property
     def spool(self) -> Path:
@@ -57,7 +54,6 @@ class Capture:
             self.spool.unlink(missing_ok=True)
             raise NoisetopError(f"cannot write {self.spool}: {error.strerror}") from None
         tracer.open_books()
-        self._hardware = self._stack.enter_context(HardwareWatch(tracer.target.cpus, tracer.house))
 
     def end(self, tracer: Tracer, reason: str) -> None:
         """Writes the last block, once the books are closed. A full disk leaves it out."""
@@ -66,6 +62,7 @@ class Capture:
                 f"the recording stopped: {os.strerror(tracer.spool_errno)}; what came before "
                 f"is in {self.spool}: noisetop report {shlex.quote(str(self.spool))}"
             )
+        hardware = difference(tracer.hardware_start, tracer.read_hardware())
         try:
             SpoolWriter(self.fd, tracer.layout).write_end(
                 tracer.end_ns,
@@ -74,8 +71,9 @@ class Capture:
                 tracer.missing(),
                 reason,
                 tracer.kernel_stacks(),
-                [asdict(figure) for figure in self._hardware.figures()] if self._hardware else [],
+                [asdict(figure) for figure in figures_of(hardware)],
                 tracer.absences(tracer.start_ns, tracer.end_ns),
+                missing_of(hardware),
             )
         except OSError as error:
             raise NoisetopError(
@@ -99,7 +97,6 @@ class Capture:
 
     def close(self) -> None:
         """Closes the descriptors."""
-        self._stack.close()
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from typing import Generic, TypeVar
 
 from noisetop.event import Source
+from noisetop.hardware_figures import steal_ns
 from noisetop.sanitize import printable
 from noisetop.summary import ClassTotal, CpuSummary, SourceSummary, Summary
 from noisetop.trigger import Trigger
@@ -42,6 +43,8 @@ class CpuRow:
     classes: dict[str, ClassTotal]
     cpus: int = 1
     """How many CPUs it sums up."""
+    steal_ns: int | None = None
+    """What the hypervisor took; None: it is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,8 @@ def aligned(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Iterator[str
 def cpu_row(summary: Summary, cpu: CpuSummary) -> CpuRow:
     """The row of one CPU of a summary, or of its ``all_cpus()``."""
     cpus = len(summary.cpus) if cpu.cpu is None else 1
-    return CpuRow(cpu, summary.start_ns, summary.duration_ns, cpu.by_class(), cpus)
+    stolen_ns = steal_ns(summary.hardware, cpu.cpu)
+    return CpuRow(cpu, summary.start_ns, summary.duration_ns, cpu.by_class(), cpus, stolen_ns)
 
 
 def source_rows(summary: Summary, cpu: CpuSummary) -> list[SourceRow]:
@@ -231,6 +235,11 @@ CPU_FIGURES: tuple[Column[CpuRow], ...] = (
 MAX_SINGLE_AT: Column[CpuRow] = Column(
     "max_single_start_ns", "Max at", "ns", 10, _single_start, _show_moment,
     "when that stretch began, after the start of the period",
+)  # fmt: skip
+CPU_STEAL: Column[CpuRow] = Column(
+    "steal_ns_per_s", "Steal/s", "ns/s", 7,
+    lambda row: _per_second(row.steal_ns, row.duration_ns) if row.steal_ns else None, show_ns,
+    "taken by the hypervisor in each second, in coarse steps (w tells them); no part of the noise",
 )  # fmt: skip
 CPU_IDLE: Column[CpuRow] = Column(
     "idle_ns", "Idle", "ns", 7, lambda row: row.cpu.idle_ns or None, show_ns,

@@ -38,8 +38,9 @@ INTERRUPTION = np.dtype(
 
 FAULT = "fault"
 """The class of what tasks do themselves."""
-TASK_LEVEL = 8
-"""``NOISE_LEVEL_TASK``: what a task did itself, as opposed to what interrupted it."""
+HARDWARE = "hardware"
+APART_LEVEL = 8
+"""``NOISE_LEVEL_APART``: no interruption, but what a task did itself, or what takes no time."""
 
 
 class Flag(IntFlag):
@@ -56,9 +57,9 @@ class Flag(IntFlag):
 
 
 def interrupting(table: Interruptions) -> Interruptions:
-    """The rows that can be noise: without what tasks did themselves, such as page faults."""
-    own = table["level"] == TASK_LEVEL
-    return table[~own] if own.any() else table
+    """The rows that can be noise: without page faults and moments of the hardware."""
+    apart = table["level"] == APART_LEVEL
+    return table[~apart] if apart.any() else table
 
 
 class Source(NamedTuple):

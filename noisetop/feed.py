@@ -6,6 +6,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+from noisetop.hardware import Reading, difference, figures_of, missing_of
 from noisetop.live import Sample
 from noisetop.stopper import Stopper
 from noisetop.summary import Summarizer, Summary
@@ -28,11 +29,14 @@ class TracerFeed:
     _total_waits: WaitBook = field(default_factory=WaitBook)
     _total_start_ns: int = 0
     _last_ns: int = 0
+    _total_hardware: Reading = field(init=False)
+    _last_hardware: Reading = field(init=False)
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._total = self._summarizer()
         self._total_start_ns = self._last_ns = self.tracer.start_ns
+        self._total_hardware = self._last_hardware = self.tracer.hardware_start
 
     def _summarizer(self) -> Summarizer:
         reader = self.tracer.reader
@@ -45,37 +49,52 @@ class TracerFeed:
             self.tracer.close_books()
         now_ns = self.tracer.end_ns if ended else time.monotonic_ns()
         table = self.tracer.read()
+        hardware = self.tracer.read_hardware()
         waits = self.tracer.reader.waits
         if self._reset_wanted.is_set():
             self._reset_wanted.clear()
             self._total = self._summarizer()
             self._total_waits.clear()
             self._total_start_ns = self._last_ns
+            self._total_hardware = self._last_hardware
         interval = self._summarizer()
         for summarizer in (self._total, interval):
             summarizer.add(table)
         self._total_waits.merge(waits)
         start_ns, self._last_ns = self._last_ns, now_ns
         sample = Sample(
-            total=self._summary(self._total, self._total_waits, self._total_start_ns, now_ns),
-            interval=self._summary(interval, waits, start_ns, now_ns),
+            total=self._summary(
+                self._total,
+                self._total_waits,
+                (self._total_start_ns, now_ns),
+                difference(self._total_hardware, hardware),
+            ),
+            interval=self._summary(
+                interval, waits, (start_ns, now_ns), difference(self._last_hardware, hardware)
+            ),
             ended=(self.stopper.reason or "the time is up") if ended else "",
         )
         waits.clear()
+        self._last_hardware = hardware
         return sample
 
     def _summary(
-        self, summarizer: Summarizer, waits: WaitBook, start_ns: int, end_ns: int
+        self,
+        summarizer: Summarizer,
+        waits: WaitBook,
+        period_ns: tuple[int, int],
+        hardware: Reading,
     ) -> Summary:
         return summarizer.summary(
-            start_ns,
-            end_ns,
+            *period_ns,
             losses=self.tracer.losses(),
             own_cost=self.tracer.own_cost(),
             missing=self.tracer.missing(),
             tasks=self.tracer.reader.tasks,
             waits=waits.by_task(),
-            absences=self.tracer.absences(start_ns, end_ns),
+            absences=self.tracer.absences(*period_ns),
+            hardware=figures_of(hardware),
+            missing_hardware=missing_of(hardware),
         )
 
     def reset(self) -> None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from noisetop.errors import NoisetopError
+from noisetop.hardware_figures import STEAL, HardwareFigure
 from noisetop.interrupts import parse_interrupts
 from noisetop.smi import SmiCounter
 from noisetop.system import ROOT, format_cpu_list, read_text
@@ -52,31 +53,13 @@ _ROW_PATHS = frozenset(("hardware", *steps) for steps, _ in ROWS.values())
 
 
 @dataclass(frozen=True, slots=True)
-class HardwareFigure:
-    """What happened between two readings; None where the machine does not tell."""
-
-    cpu: int | None
-    """None: all of the machine."""
-    path: tuple[str, ...]
-    ns: int | None
-    count: int | None
-    resolution: str
-    """How fine the figure is and what it leaves out, in words."""
-
-    @property
-    def label(self) -> str:
-        """The path in one line."""
-        return " › ".join(self.path)
-
-
-@dataclass(frozen=True, slots=True)
 class _Absent:
     cpu: int | None
     path: tuple[str, ...]
     why: str
 
 
-_Reading = dict[tuple[int | None, tuple[str, ...]], HardwareFigure | _Absent]
+Reading = dict[tuple[int | None, tuple[str, ...]], HardwareFigure | _Absent]
 """Totals since boot, in the shape of figures."""
 
 
@@ -89,11 +72,11 @@ class HardwareWatch:
     root: Path = ROOT
     _smi: SmiCounter | None = None
     _no_smi: str = ""
-    _before: _Reading = field(default_factory=dict)
-    _absent: list[_Absent] = field(default_factory=list)
+    _before: Reading = field(default_factory=dict)
+    _differences: Reading = field(default_factory=dict)
 
     def __enter__(self) -> Self:
-        self._open_smi()
+        self.open()
         self.snapshot()
         return self
 
@@ -103,6 +86,10 @@ class HardwareWatch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the counting of what only counts while somebody asks for it."""
         if self._smi is not None:
             self._smi.close()
             self._smi = None
@@ -110,26 +97,20 @@ class HardwareWatch:
 
     def snapshot(self) -> None:
         """From now on figures count from here."""
-        self._before = self._read()
-        self._absent = _absent_in(self._before)
+        self._before = self.read()
+        self._differences = self._before
 
     def figures(self) -> tuple[HardwareFigure, ...]:
         """What was added since the snapshot, by path, then by CPU; what is absent is left out."""
-        differences: _Reading = {}
-        for key, after in self._read().items():
-            differences[key] = _difference(self._before.get(key), after)
-        self._absent = _absent_in(differences)
-        return tuple(one for one in differences.values() if isinstance(one, HardwareFigure))
+        self._differences = difference(self._before, self.read())
+        return figures_of(self._differences)
 
     def missing(self) -> tuple[str, ...]:
         """What the last reading could not tell, and why, one line each."""
-        cpus: dict[tuple[tuple[str, ...], str], list[int]] = {}
-        for one in self._absent:
-            named = cpus.setdefault((one.path, one.why), [])
-            named += [] if one.cpu is None else [one.cpu]
-        return tuple(f"{' › '.join(path)}{_on(on)}: {why}" for (path, why), on in cpus.items())
+        return missing_of(self._differences)
 
-    def _open_smi(self) -> None:
+    def open(self) -> None:
+        """Begins to count what nobody counts otherwise."""
         spare = [cpu for cpu in self.house if cpu not in self.cpus]
         if not spare:
             self._no_smi = "no CPU is left that may be disturbed by counting them"
@@ -139,7 +120,8 @@ class HardwareWatch:
         except NoisetopError as error:
             self._no_smi = str(error)
 
-    def _read(self) -> _Reading:
+    def read(self) -> Reading:
+        """The totals as of now."""
         found = [
             *_steal(self.cpus, self.root),
             *_throttling(self.cpus, self.root),
@@ -158,8 +140,24 @@ class HardwareWatch:
         return HardwareFigure(None, path, None, count, "exact count; each stops all CPUs")
 
 
-def _absent_in(reading: _Reading) -> list[_Absent]:
-    return [one for one in reading.values() if isinstance(one, _Absent)]
+def difference(before: Reading, after: Reading) -> Reading:
+    """What was added between two readings."""
+    return {key: _difference(before.get(key), one) for key, one in after.items()}
+
+
+def figures_of(differences: Reading) -> tuple[HardwareFigure, ...]:
+    """The figures, by path, then by CPU; what is absent is left out."""
+    return tuple(one for one in differences.values() if isinstance(one, HardwareFigure))
+
+
+def missing_of(differences: Reading) -> tuple[str, ...]:
+    """What is absent, and why, one line each."""
+    cpus: dict[tuple[tuple[str, ...], str], list[int]] = {}
+    for one in differences.values():
+        if isinstance(one, _Absent):
+            named = cpus.setdefault((one.path, one.why), [])
+            named += [] if one.cpu is None else [one.cpu]
+    return tuple(f"{' › '.join(path)}{_on(on)}: {why}" for (path, why), on in cpus.items())
 
 
 def _on(cpus: list[int]) -> str:
@@ -171,14 +169,13 @@ def _steal(cpus: Iterable[int], root: Path) -> Iterator[HardwareFigure | _Absent
     words = f"steps of {format_ns(tick_ns)}; 0 also where the hypervisor does not tell"
     lines = re.findall(r"(?m)^cpu([0-9]{1,5}) (.*)$", read_text(root / "proc/stat"))
     ticks = {int(cpu): values.split() for cpu, values in lines}
-    path = ("hardware", "steal")
     for cpu in cpus:
         columns = ticks.get(cpu, [])
         stolen = _number(columns[_STEAL]) if len(columns) > _STEAL else None
         if stolen is None:
-            yield _Absent(cpu, path, "/proc/stat does not show it")
+            yield _Absent(cpu, STEAL, "/proc/stat does not show it")
         else:
-            yield HardwareFigure(cpu, path, stolen * tick_ns, None, words)
+            yield HardwareFigure(cpu, STEAL, stolen * tick_ns, None, words, tick_ns)
 
 
 def _throttling(cpus: Iterable[int], root: Path) -> Iterator[HardwareFigure | _Absent]:
@@ -229,86 +226,8 @@ def _difference(
         count = (count + _ROW_RANGE // 2) % _ROW_RANGE - _ROW_RANGE // 2
     if (ns or 0) < 0 or (count or 0) < 0:
         return _Absent(after.cpu, after.path, "the kernel's total went backwards")
-    return HardwareFigure(after.cpu, after.path, ns, count, after.resolution)
+    return replace(after, ns=ns, count=count)
 
 
 def _added(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else after - before
-
-
-def hardware_lines(figures: Iterable[HardwareFigure]) -> list[str]:
-    """A line for each figure above zero, then those that stayed at zero, a line per set of CPUs.
-
-    All words are ours or from ROWS, none from the kernel.
-    """
-    figures = tuple(figures)
-    rows = [
-        (
-            one.label,
-            "all CPUs" if one.cpu is None else f"CPU {one.cpu}",
-            _amount(one),
-            one.resolution,
-        )
-        for one in figures
-        if one.ns or one.count
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        f"{label:<{widths[0]}}  {where:<{widths[1]}}  {amount:>{widths[2]}}  {words}"
-        for label, where, amount, words in rows
-    ]
-    return lines + _quiet_lines(figures)
-
-
-def _quiet_lines(figures: Iterable[HardwareFigure]) -> list[str]:
-    cpus: dict[str, list[int]] = {}
-    for one in figures:
-        if not one.ns and not one.count:
-            quiet = cpus.setdefault(" › ".join(one.path[1:]), [])
-            quiet += [] if one.cpu is None else [one.cpu]
-    names: dict[str, list[str]] = {}
-    for name, on in cpus.items():
-        names.setdefault(format_cpu_list(on), []).append(name)
-    return [
-        f"none on {f'CPU {on}' if on else 'all CPUs'}: {', '.join(quiet)}"
-        for on, quiet in names.items()
-    ]
-
-
-def _amount(figure: HardwareFigure) -> str:
-    """Time, count or both; counts in full, because they are exact."""
-    parts = [] if figure.ns is None else [format_ns(figure.ns)]
-    if figure.count is not None:
-        parts.append(f"{figure.count} {'time' if figure.count == 1 else 'times'}")
-    return ", ".join(parts)
-
-
-def figures_from(rows: object) -> tuple[HardwareFigure, ...]:
-    """Figures as a recording holds them; what is no figure is passed over."""
-    figures = []
-    for row in rows if isinstance(rows, list) else []:
-        if not isinstance(row, dict):
-            continue
-        cpu, path, ns, count = (row.get(key) for key in ("cpu", "path", "ns", "count"))
-        numbers = all(number is None or isinstance(number, int) for number in (cpu, ns, count))
-        if numbers and isinstance(path, list) and path:
-            words = str(row.get("resolution", ""))
-            figures.append(HardwareFigure(cpu, tuple(map(str, path)), ns, count, words))
-    return tuple(figures)
-
-
-def figures_as_dict(figures: Iterable[HardwareFigure]) -> dict[str, object]:
-    """Figures by CPU and those of the whole machine, ready for the json module; times in ns."""
-    machine: list[dict[str, object]] = []
-    cpus: dict[str, list[dict[str, object]]] = {}
-    for one in figures:
-        place = machine if one.cpu is None else cpus.setdefault(str(one.cpu), [])
-        place.append(
-            {
-                "path": list(one.path),
-                "ns": one.ns,
-                "count": one.count,
-                "resolution": one.resolution,
-            }
-        )
-    return {"cpus": cpus, "machine": machine}

@@ -27,6 +27,7 @@ from noisetop.columns import (
     source_rows,
 )
 from noisetop.fault_columns import FAULT, FAULT_CPU, FAULT_FIGURES, TITLE, fault_rows
+from noisetop.hardware_figures import brief_line
 from noisetop.live import Feed, Sample
 from noisetop.losses import describe_losses
 from noisetop.report_json import summary_as_dict
@@ -85,6 +86,8 @@ def text_block(title: str, sample: Sample, now: datetime) -> str:
     interval = sample.interval
     lines = [_head(title, sample, now), *_cpu_lines(interval), "", *_source_lines(interval)]
     lines += _fault_lines(interval)
+    if hardware := brief_line(interval.hardware, interval.duration_ns):
+        lines += ["", f"hardware: {printable(hardware)}"]
     if sample.ended:
         lines.append(f"ended: {printable(sample.ended)}")
     return "\n".join(lines) + "\n\n"

@@ -8,6 +8,7 @@ from typing import Any
 
 from noisetop.absence import Absence
 from noisetop.event import Interruptions, Source, interrupting
+from noisetop.hardware_figures import figures_from
 from noisetop.summary import Losses, OwnCost, Summarizer, Summary
 from noisetop.trigger import Trigger
 from noisetop.waits import WaitBook
@@ -55,7 +56,7 @@ class Recording:
         return map(interrupting, self.read_chunks())
 
     def all_chunks(self) -> Iterator[Interruptions]:
-        """All interruptions, and with them the page faults, which are none."""
+        """All interruptions, and with them what is none: page faults, moments of the hardware."""
         return self.read_chunks()
 
     def summary(self) -> Summary:
@@ -76,4 +77,10 @@ class Recording:
             absences=self.absences,
             tasks=self.tasks,
             waits=self.waits.by_task(),
+            hardware=figures_from(self.metadata.get("hardware")),
+            missing_hardware=_lines(self.metadata.get("hardware_missing")),
         )
+
+
+def _lines(content: object) -> tuple[str, ...]:
+    return tuple(map(str, content)) if isinstance(content, list) else ()

@@ -27,7 +27,7 @@ from noisetop.columns import (
 from noisetop.errors import UsageError
 from noisetop.fault_columns import FAULT, FAULT_FIGURES, fault_rows
 from noisetop.fault_columns import TITLE as FAULTS
-from noisetop.hardware import figures_from, hardware_lines
+from noisetop.hardware_figures import hardware_lines
 from noisetop.histogram import Counts, edges_ns
 from noisetop.losses import describe_losses
 from noisetop.recording import Recording
@@ -69,7 +69,7 @@ def report_lines(report: Report, *, width: int, top: int, histogram_of: str) -> 
     yield from _section(FAULTS, _fault_lines(report.summary))
     yield from _section("Longest interruptions", _worst_lines(report, width))
     yield from _section(f"Net time per interruption, {histogram_of or 'all sources'}", histogram)
-    yield from _section("What the hardware admits", _hardware_lines(report.recording))
+    yield from _section("What the hardware admits", _hardware_lines(report.summary))
     yield from _section("On an idle CPU: no noise, nobody lost time", _idle_lines(report, top))
 
 
@@ -126,10 +126,10 @@ def _watched(recording: Recording) -> str:
     return "; ".join([f"{format_cpu_list(recording.cpus)} watched", *isolation])
 
 
-def _hardware_lines(recording: Recording) -> list[str]:
+def _hardware_lines(summary: Summary) -> list[str]:
     """Steal, throttling, machine checks and the like; no noise of any source above."""
-    figures = figures_from(recording.metadata.get("hardware"))
-    return [printable(line) for line in hardware_lines(figures)]
+    missing = [f"not told: {line}" for line in summary.missing_hardware]
+    return [printable(line) for line in (*hardware_lines(summary.hardware), *missing)]
 
 
 def _missing(summary: Summary) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noisetop.absence import absences_as_list
+from noisetop.hardware_figures import figures_as_dict
 from noisetop.summary import CpuSummary, Losses, OwnCost, SourceSummary, Summary, VictimWait
 from noisetop.trigger_totals import TriggerSummary
 
@@ -23,6 +24,8 @@ def summary_as_dict(summary: Summary) -> dict[str, object]:
         "missing_sources": list(summary.missing),
         "absences": absences_as_list(summary.absences),
         "waits": {str(one.tid): _wait(one) for one in summary.waits},
+        "hardware": figures_as_dict(summary.hardware),
+        "missing_hardware": list(summary.missing_hardware),
         "cpus": {str(cpu.cpu): _cpu(cpu) for cpu in summary.cpus},
     }
 

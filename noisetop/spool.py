@@ -33,7 +33,7 @@ from noisetop.symbols import SymbolTable
 
 MAGIC = b"noisetop recording 1\n"
 SUFFIX = ".noisetop"
-_LATE = ("hardware",)
+_LATE = ("hardware", "hardware_missing")
 """What belongs to the metadata but is known only at the end."""
 _MAX_HEAD_BYTES = 64 << 20
 _CHUNK_BYTES = 16 << 20
@@ -75,6 +75,7 @@ class SpoolWriter:
         stacks: dict[int, tuple[str, ...]] | None = None,
         hardware: list[dict[str, Any]] | None = None,
         absences: tuple[Absence, ...] = (),
+        hardware_missing: tuple[str, ...] = (),
     ) -> None:
         """Marks the recording as whole."""
         self._write_json(
@@ -86,6 +87,7 @@ class SpoolWriter:
                 "stacks": stacks or {},
                 "hardware": hardware or [],
                 "absences": absences_as_list(absences),
+                "hardware_missing": hardware_missing,
                 "ended": ended,
             }
         )

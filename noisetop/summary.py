@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.absence import Absence
-from noisetop.event import FAULT, Flag, Interruptions, Source
+from noisetop.event import FAULT, HARDWARE, Flag, Interruptions, Source
+from noisetop.hardware_figures import HardwareFigure, instant_figures
 from noisetop.histogram import BUCKETS, Counts, bucket_of, percentile_ns
 from noisetop.rows import taken
 from noisetop.stretches import WorstStretches
@@ -167,6 +168,10 @@ class Summary:
     """Of the victims, longest first."""
     absences: tuple[Absence, ...] = ()
     """CPUs that were offline for a part of the period: nothing is known of them then."""
+    hardware: tuple[HardwareFigure, ...] = ()
+    """What the machine itself admits to; no part of the noise."""
+    missing_hardware: tuple[str, ...] = ()
+    """What it does not tell, and why, one line each."""
 
     @property
     def duration_ns(self) -> int:
@@ -332,11 +337,19 @@ class Summarizer:
         tasks: dict[int, str] | None = None,
         waits: Mapping[int, TaskWait] | None = None,
         absences: tuple[Absence, ...] = (),
+        hardware: tuple[HardwareFigure, ...] = (),
+        missing_hardware: tuple[str, ...] = (),
     ) -> Summary:
         """What was added so far, as the summary of the period from ``start_ns`` to ``end_ns``."""
         by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
+        moments: list[tuple[int, Source, int]] = []
         for key, row in self._rows.items():
-            by_cpu.setdefault(key >> 32, []).append(self._source(key & 0xFFFFFFFF, row))
+            cpu, index = key >> 32, key & 0xFFFFFFFF
+            if self.sources[index].noise_class == HARDWARE:
+                count = int(self._count[row] + self._idle_count[row])
+                moments.append((cpu, self.sources[index], count))
+            else:
+                by_cpu.setdefault(cpu, []).append(self._source(index, row))
         cpus = tuple(self._cpu(cpu, sources) for cpu, sources in sorted(by_cpu.items()))
         tasks = tasks or {}
         return Summary(
@@ -349,6 +362,8 @@ class Summarizer:
             tasks,
             _longest_first(waits or {}, tasks),
             absences,
+            (*hardware, *instant_figures(moments)),
+            missing_hardware,
         )
 
     def _source(self, index: int, row: int) -> SourceSummary:

@@ -16,6 +16,7 @@ import numpy as np
 from noisetop import _native, housekeeping, system
 from noisetop.absence import Absence
 from noisetop.event import Interruptions, Layout
+from noisetop.hardware import HardwareWatch, Reading
 from noisetop.hotplug import HotplugWatch
 from noisetop.naming import Names
 from noisetop.privileges import explain
@@ -89,10 +90,14 @@ class Tracer:
     layout: Layout = field(init=False)
     reader: RecordReader = field(init=False)
     names: Names = field(init=False)
+    hardware_start: Reading = field(default_factory=dict)
+    """What the machine had admitted to when the books were opened."""
     start_ns: int = 0
     end_ns: int = 0
     _session: _native.Session = field(init=False)
     _hotplug: HotplugWatch = field(init=False)
+    _hardware: HardwareWatch = field(init=False)
+    _hardware_end: Reading = field(default_factory=dict)
     _symbols: SymbolTable | None = None
     _before: _Usage = field(default_factory=_Usage)
     _bpf_ns_per_run: float | None = None
@@ -104,6 +109,7 @@ class Tracer:
         self.layout = Layout.from_native(_native.layout())
         self.names = Names(system.softirq_names(), system.irq_actions(), self._read_symbols)
         self.reader = RecordReader(self.layout, self.names)
+        self._hardware = HardwareWatch(self.target.cpus, self.house)
         try:
             self._session = _native.Session(
                 cpus=self.target.cpus,
@@ -123,6 +129,7 @@ class Tracer:
             )
             if self.target.follow:
                 self._add_tree()
+            self._hardware.open()
             self._attach()
         except _native.TracerError as error:
             self._discard()
@@ -141,6 +148,7 @@ class Tracer:
         self._discard()
 
     def _discard(self) -> None:
+        self._hardware.close()
         with contextlib.suppress(AttributeError):  # failed before there was one
             self._hotplug.close()
         with contextlib.suppress(AttributeError):
@@ -193,10 +201,12 @@ class Tracer:
         self._misses_before = self._recursion_misses()
         self._hotplug = HotplugWatch(self.target.cpus, self._cpus_changed)
         self._hotplug.open()
+        self.hardware_start = self._hardware.read()
 
     def close_books(self) -> None:
         """Nothing that ends later counts; what ended before is delivered by the next read()."""
         self._hotplug.close()
+        self._hardware_end = self._hardware.read()
         self.end_ns = self._session.close_books()
 
     def _cpus_changed(self, online: frozenset[int], absences: tuple[Absence, ...]) -> None:
@@ -214,6 +224,10 @@ class Tracer:
     def absences(self, start_ns: int, end_ns: int) -> tuple[Absence, ...]:
         """CPUs that were offline for a part of a period since the books were opened."""
         return self._hotplug.absences(start_ns, end_ns)
+
+    def read_hardware(self) -> Reading:
+        """What the machine has admitted to so far, or when the books were closed."""
+        return self._hardware_end if self.end_ns else self._hardware.read()
 
     def read(self) -> Interruptions:
         """What was traced since the last call; all of it once the books are closed."""

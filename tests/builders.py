@@ -9,6 +9,7 @@ import numpy as np
 
 from noisetop.absence import Absence
 from noisetop.event import Source
+from noisetop.hardware_figures import HardwareFigure
 from noisetop.histogram import BUCKETS, bucket_of
 from noisetop.live import Sample
 from noisetop.summary import CpuSummary, Losses, OwnCost, SourceSummary, Summary, VictimWait
@@ -72,6 +73,8 @@ def summary(
     tasks: dict[int, str] | None = None,
     waits: tuple[VictimWait, ...] = (),
     absences: tuple[Absence, ...] = (),
+    hardware: tuple[HardwareFigure, ...] = (),
+    missing_hardware: tuple[str, ...] = (),
 ) -> Summary:
     """The summary of these CPUs over a period."""
     return Summary(
@@ -84,6 +87,8 @@ def summary(
         tasks or {},
         waits,
         absences,
+        hardware,
+        missing_hardware,
     )
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from noisetop import _native
 from noisetop.absence import Absence
-from noisetop.event import INTERRUPTION, TASK_LEVEL, Events, Flag, Interruptions, Layout, Source
+from noisetop.event import APART_LEVEL, INTERRUPTION, Events, Flag, Interruptions, Layout, Source
 from noisetop.naming import Names
 from noisetop.recording import Recording
 from noisetop.spool import SpoolWriter
@@ -89,7 +89,7 @@ def fault(start_ns: int, gross_ns: int, *, source: int, **more: int) -> tuple[in
     """The row of a page fault, of a source that the recording has to hold."""
     row = interruption(start_ns, gross_ns, source=source, outermost=False, **more)
     level = (INTERRUPTION.names or ()).index("level")
-    return (*row[:level], TASK_LEVEL, *row[level + 1 :])
+    return (*row[:level], APART_LEVEL, *row[level + 1 :])
 
 
 def table(*rows: tuple[int, ...]) -> Interruptions:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisetop.compare.sample import sample_of_recording
-from noisetop.event import TASK_LEVEL, Flag, Interruptions
+from noisetop.event import APART_LEVEL, Flag, Interruptions
 from noisetop.exporters import flamegraph, folded
 from noisetop.fault_columns import TITLE, fault_rows
 from noisetop.plain import text_block
@@ -57,12 +57,12 @@ def text_of(recorded: Recording) -> list[str]:
 
 
 def test_the_level_is_the_one_of_the_kernel_side() -> None:
-    assert layout().levels()["TASK"] == TASK_LEVEL
+    assert layout().levels()["APART"] == APART_LEVEL
 
 
 def test_records_become_paths_by_kind() -> None:
     reader = RecordReader(layout(), names())
-    row = {"start_ns": START_NS, "gross_ns": 9, "net_ns": 5, "victim_tid": 7, "level": TASK_LEVEL}
+    row = {"start_ns": START_NS, "gross_ns": 9, "net_ns": 5, "victim_tid": 7, "level": APART_LEVEL}
     read = reader.read(
         events(
             {**row, "source": "minor"},
@@ -78,7 +78,7 @@ def test_records_become_paths_by_kind() -> None:
         ("fault", "numa_hint"),
         ("fault", "numa_hint", "asleep"),
     ]
-    assert set(read["level"]) == {TASK_LEVEL}
+    assert set(read["level"]) == {APART_LEVEL}
     assert not (read["flags"] & Flag.OUTERMOST).any()
     assert not read["trigger"].any()
 

@@ -3,18 +3,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from noisetop.errors import NoisetopError
-from noisetop.hardware import (
-    ROWS,
+from noisetop.event import Source
+from noisetop.hardware import ROWS, HardwareWatch, difference, figures_of
+from noisetop.hardware_figures import (
+    INSTANTS,
+    STEAL,
     HardwareFigure,
-    HardwareWatch,
+    brief_line,
     figures_as_dict,
     figures_from,
     hardware_lines,
+    instant_figures,
+    steal_ns,
 )
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -254,6 +260,7 @@ def test_the_dict_holds_every_figure_and_goes_through_json() -> None:
             "ns": None,
             "count": 12345,
             "resolution": "exact; stops all",
+            "step_ns": 0,
         }
     ]
 
@@ -263,3 +270,73 @@ def test_figures_come_back_from_a_recording_and_anything_else_is_passed_over() -
     (figure,) = figures_from([row, None, {"cpu": "x", "path": ["a"]}, {"path": []}, 7])
     assert (figure.cpu, figure.label, figure.ns) == (1, "hardware › steal", 5)
     assert figures_from("nonsense") == ()
+
+
+def steal(cpu: int, ns: int) -> HardwareFigure:
+    return HardwareFigure(cpu, STEAL, ns, None, "steps of 10.0 ms", 10_000_000)
+
+
+def counted(cpu: int | None, count: int, *path: str) -> HardwareFigure:
+    return HardwareFigure(cpu, ("hardware", *path), None, count, "exact count")
+
+
+def test_one_line_tells_rates_with_their_resolution_then_counts_then_what_was_none() -> None:
+    figures = [
+        steal(1, 20_000_000),
+        steal(2, 4_000_000),
+        counted(1, 3, "nmi"),
+        counted(1, 5, "machine_check", "MCP"),
+        counted(1, 0, "machine_check", "MCE"),
+        counted(1, 0, "throttle", "core"),
+        counted(1, 0, "throttle", "package"),
+    ]
+    assert brief_line(figures, 2_000_000_000) == (
+        "steal 12.0 ms/s (±10.0 ms per CPU)  nmi 3  machine_check MCP 5"
+        "  none: machine_check MCE, throttle"
+    )
+    assert brief_line([steal(1, 0)], 1_000_000_000) == "steal 0 ns/s (±10.0 ms)"
+    assert brief_line([counted(None, 0, "smi")], 0) == "none: smi"
+    assert brief_line([], 1) == ""
+
+
+def test_a_throttle_has_its_count_beside_its_time() -> None:
+    figure = HardwareFigure(1, ("hardware", "throttle", "core"), 7_000_000, 2, "")
+    assert brief_line([figure], 1_000_000_000) == "throttle core 2, 7.00 ms/s"
+
+
+def test_steal_of_a_cpu_and_of_all() -> None:
+    figures = [steal(1, 20), steal(2, 5), counted(1, 3, "nmi")]
+    assert [steal_ns(figures, cpu) for cpu in (1, 2, 3, None)] == [20, 5, None, 25]
+    assert steal_ns([counted(1, 3, "nmi")], None) is None
+
+
+def test_what_stayed_at_zero_in_steps_says_so() -> None:
+    assert hardware_lines([steal(1, 0), counted(1, 0, "nmi")]) == [
+        "none on CPU 1: steal (±10.0 ms), nmi"
+    ]
+
+
+def test_moments_become_counts_of_their_cpu_or_of_the_machine() -> None:
+    frequency = [Source(("hardware", "frequency", f"{mhz} MHz")) for mhz in (800, 2400)]
+    trip = Source(("hardware", "thermal_trip"))
+    made = list(instant_figures([(1, frequency[0], 2), (1, frequency[1], 3), (2, frequency[0], 1),
+                                 (7, trip, 1), (8, trip, 1)]))  # fmt: skip
+    assert [(one.cpu, one.path[1], one.count, one.ns) for one in made] == [
+        (1, "frequency", 5, None),
+        (2, "frequency", 1, None),
+        (None, "thermal_trip", 2, None),
+    ]
+    assert {one.resolution for one in made} == {INSTANTS["frequency"], INSTANTS["thermal_trip"]}
+
+
+def test_readings_in_between_add_up(tmp_path: Path) -> None:
+    """What intervals tell is what their whole tells."""
+    tree = Tree(tmp_path)
+    readings = []
+    with HardwareWatch((2,), (), tmp_path) as watch:
+        for ticks in (5, 9, 9, 40):
+            tree.write("proc/stat", f"cpu2 0 0 0 0 0 0 0 {ticks} 0 0\n")
+            readings.append(watch.read())
+    parts = [figures_of(difference(a, b)) for a, b in pairwise(readings)]
+    (whole,) = figures_of(difference(readings[0], readings[-1]))
+    assert sum(part.ns or 0 for (part,) in parts) == whole.ns == 35 * TICK_NS

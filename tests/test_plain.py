@@ -5,6 +5,7 @@ from datetime import datetime
 import pytest
 
 from noisetop.errors import NoisetopError
+from noisetop.hardware_figures import STEAL, HardwareFigure
 from noisetop.live import Sample
 from noisetop.plain import json_line, run_plain, text_block
 from noisetop.report_json import summary_as_dict
@@ -114,3 +115,18 @@ def test_text_and_json_tell_the_same() -> None:
     assert (tick["count"], tick["net_ns"], tick["max_ns"]) == (250, 500_000, 2_000)
     row = text_block("", one, NOW).splitlines()[7].split()
     assert row[:6] == ["1", "500", "µs", "99.80%", "250", "250"]
+
+
+def test_what_the_hardware_admits_ends_the_block() -> None:
+    hardware = (HardwareFigure(1, STEAL, 12_000_000, None, "steps of 10.0 ms", 10_000_000),)
+    one = sample(summary(cpu(1, source(*TICK)), hardware=hardware))
+    lines = text_block("", one, NOW).splitlines()
+    assert lines[-3:] == ["", "hardware: steal 12.0 ms/s (±10.0 ms)", ""]
+    told = json.loads(json_line(one))["hardware"]
+    assert told["cpus"]["1"][0] | {"resolution": ""} == {
+        "path": ["hardware", "steal"],
+        "ns": 12_000_000,
+        "count": None,
+        "resolution": "",
+        "step_ns": 10_000_000,
+    }

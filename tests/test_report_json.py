@@ -1,6 +1,7 @@
 import json
 
 from noisetop.absence import Absence
+from noisetop.hardware_figures import HardwareFigure
 from noisetop.report_json import summary_as_dict
 from noisetop.summary import Losses, OwnCost, VictimWait
 from noisetop.trigger_totals import TriggerSummary
@@ -31,6 +32,8 @@ def test_everything_in_a_summary_is_told() -> None:
         own_cost=OwnCost(10, 2, 80.5, 12, "0"),
         missing=("thermal",),
         absences=(Absence(1, START_NS + 2, None),),
+        hardware=(HardwareFigure(1, ("hardware", "steal"), 50, None, "coarse", 10),),
+        missing_hardware=("hardware › smi: no counter",),
         waits=(VictimWait(7, "app", TaskWait({"woken": 2}, {"woken": 50}, 40)),),
     )
     assert json.loads(json.dumps(summary_as_dict(period))) == {
@@ -54,6 +57,21 @@ def test_everything_in_a_summary_is_told() -> None:
         },
         "missing_sources": ["thermal"],
         "absences": [{"cpu": 1, "from_ns": START_NS + 2, "until_ns": None, "watched": True}],
+        "hardware": {
+            "cpus": {
+                "1": [
+                    {
+                        "path": ["hardware", "steal"],
+                        "ns": 50,
+                        "count": None,
+                        "resolution": "coarse",
+                        "step_ns": 10,
+                    }
+                ]
+            },
+            "machine": [],
+        },
+        "missing_hardware": ["hardware › smi: no counter"],
         "waits": {
             "7": {"name": "app", "count": {"woken": 2}, "total_ns": {"woken": 50}, "max_ns": 40}
         },

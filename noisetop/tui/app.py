@@ -15,6 +15,7 @@ from textual.worker import Worker, WorkerState
 
 from noisetop.columns import CpuRow, SourceRow
 from noisetop.errors import NoisetopError
+from noisetop.hardware_figures import brief_line
 from noisetop.live import Feed, Sample
 from noisetop.sanitize import printable
 from noisetop.summary import CpuSummary
@@ -22,6 +23,7 @@ from noisetop.tui.cpu_table import CpuTable
 from noisetop.tui.fault_lines import FaultLines
 from noisetop.tui.feed_reader import FeedReader, NewSample
 from noisetop.tui.foot_lines import FootLines
+from noisetop.tui.hardware_screen import HardwareScreen
 from noisetop.tui.head_line import HeadLine
 from noisetop.tui.help_screen import HelpScreen
 from noisetop.tui.history import History
@@ -47,6 +49,7 @@ class Dashboard(App[None]):
         Binding("p,space", "pause", "pause"),
         Binding("r", "reset", "reset"),
         Binding("b", "causes", "by whom"),
+        Binding("w", "hardware", "hardware"),
         Binding("c", "per_cpu", "per CPU"),
         Binding("i", "idle", "idle"),
         Binding("t", "last_only", "last interval"),
@@ -84,6 +87,7 @@ class Dashboard(App[None]):
         filter_input.cursor_blink = False
         yield filter_input
         yield FaultLines(id="faults")
+        yield TextLine(id="hardware")
         yield FootLines(id="foot")
 
     def on_mount(self) -> None:
@@ -94,6 +98,7 @@ class Dashboard(App[None]):
         self.cpus = self.query_one(CpuTable)
         self.sources = self.query_one(SourceTable)
         self.faults = self.query_one(FaultLines)
+        self.hardware = self.query_one("#hardware", TextLine)
         self.source_title = self.query_one("#source-title", TextLine)
         self.filter_input = self.query_one("#filter", Input)
         self.sources.focus()
@@ -159,6 +164,7 @@ class Dashboard(App[None]):
         self.cpus.show_nothing()
         self.sources.show_nothing()
         self.faults.show_nothing()
+        self.hardware.show()
         self._show_source_title()
 
     def _show_time(self) -> None:
@@ -184,7 +190,11 @@ class Dashboard(App[None]):
         self.sources.show_summary(summary, everywhere, self.view)
         chosen = [cpu for cpu in summary.cpus if cpu.cpu == self.view.cpu]
         self.faults.show_summary(summary, chosen[0] if chosen else everywhere)
+        hardware = brief_line(summary.hardware, summary.duration_ns) or "nothing is told"
+        self.hardware.show(f"hardware (w)  {printable(hardware)}")
         self._show_source_title()
+        if isinstance(self.screen, HardwareScreen):
+            self.screen.show_summary(summary)
         if isinstance(self.screen, TriggerScreen):
             key = self.sources.key_of(self.screen.row)
             for row in self.sources.rows:
@@ -220,6 +230,12 @@ class Dashboard(App[None]):
         row = self.sources.row_at_cursor()
         if row is not None:
             self.push_screen(TriggerScreen(row))
+
+    def action_hardware(self) -> None:
+        """What the machine itself admits to, each figure with its resolution."""
+        if self.shown is not None:
+            summary = self.shown.interval if self.last_only else self.shown.total
+            self.push_screen(HardwareScreen(summary))
 
     def action_sort(self) -> None:
         """Sorts the table with the focus by its next column."""

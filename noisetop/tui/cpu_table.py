@@ -9,6 +9,7 @@ from noisetop.columns import (
     CPU,
     CPU_FIGURES,
     CPU_IDLE,
+    CPU_STEAL,
     MAX_SINGLE_AT,
     Column,
     CpuRow,
@@ -58,4 +59,4 @@ class CpuTable(LineTable[CpuRow]):
     def _columns_now(self) -> list[Column[CpuRow]]:
         seen = [name for name in CLASSES if name in self.classes_seen]
         by_class = [column for name in seen for column in class_columns(name)]
-        return [*CPU_FIGURES, self._history_column, *by_class, CPU_IDLE, MAX_SINGLE_AT]
+        return [*CPU_FIGURES, self._history_column, CPU_STEAL, *by_class, CPU_IDLE, MAX_SINGLE_AT]

@@ -16,6 +16,7 @@ from noisetop.columns import (
     CPU,
     CPU_FIGURES,
     CPU_IDLE,
+    CPU_STEAL,
     MAX_SINGLE_AT,
     SOURCE,
     SOURCE_BY,
@@ -39,6 +40,7 @@ _KEYS = (
     ("Enter  b", "on a source: who caused it, with count, net time, share and the largest"),
     ("i", "show also what ran while the CPU was idle; that is no noise"),
     ("t", "figures since the start, or of the last interval alone"),
+    ("w", "what the hardware admits to: steal, throttling, machine checks, NMIs, SMIs"),
     ("Tab", "go to the other table"),
     ("↑ ↓  j k", "move; PgUp, PgDn, Home, End too"),
     ("← →", "scroll to the columns that do not fit"),
@@ -78,7 +80,7 @@ def help_text(missing: Iterable[str]) -> str:
     """The whole text; ``missing`` are the sources that this kernel does not offer."""
     lines = ["KEYS", *(f"  {keys:<10} {what}" for keys, what in _KEYS), "", "WORDS"]
     lines += [f"  {term}" for term in _TERMS]
-    lines += ["", "CPUS", *_columns((CPU, *CPU_FIGURES, CPU_IDLE, MAX_SINGLE_AT))]
+    lines += ["", "CPUS", *_columns((CPU, *CPU_FIGURES, CPU_STEAL, CPU_IDLE, MAX_SINGLE_AT))]
     lines += [
         "",
         "SOURCES",

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from noisetop import system
-from noisetop.event import TASK_LEVEL, Interruptions
+from noisetop.event import APART_LEVEL, Interruptions
 from noisetop.summary import Summarizer
 from noisetop.tracer import Target
 from tests.kernel import faulting
@@ -187,7 +187,7 @@ def test_faults_are_no_noise(tmp_path: Path) -> None:
     """A summary without the faults is the same but for them."""
     with faulting_process(tmp_path / "content") as load:
         traced = trace(Target(CPUS, pid=load.pid), load.round, faults=True)
-    faults = traced.table["level"] == TASK_LEVEL
+    faults = traced.table["level"] == APART_LEVEL
     assert faults.any()
     summaries = []
     for table in (traced.table, traced.table[~faults]):
@@ -216,7 +216,7 @@ def test_nothing_is_loaded_unless_asked_for(tmp_path: Path) -> None:
         without = trace(Target(CPUS, pid=load.pid), look, load.round)
         trace(Target(CPUS, pid=load.pid), look, faults=True)
     assert loaded == [set(), {"fault_begin", "fault_minor", "fault_major"}]
-    assert not (without.table["level"] == TASK_LEVEL).any()
+    assert not (without.table["level"] == APART_LEVEL).any()
 
 
 def test_live_equals_recorded(tmp_path: Path) -> None:

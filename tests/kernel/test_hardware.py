@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ from noisetop import system
 from noisetop.hardware import ROWS, HardwareWatch
 from noisetop.smi import MSR_PMU, SmiCounter
 from tests.kernel import books
-from tests.kernel.program import wait_for
+from tests.kernel.program import run, wait_for
 from tests.kernel.sent_interrupts import kernel_trace, sent_by_threads
 
 pytestmark = pytest.mark.kernel
@@ -141,3 +143,38 @@ def test_no_reading_interrupts_a_watched_cpu() -> None:
         os.sched_setaffinity(0, allowed)
     assert ours == []
     assert any("perf_event_read" in line for line in forbidden), "what must be seen is seen"
+
+
+def told_figures(summary: dict[str, Any]) -> dict[tuple[str, ...], int]:
+    """Amounts by CPU, path and unit, as JSON tells them."""
+    hardware = summary["hardware"]
+    places = [*hardware["cpus"].items(), ("machine", hardware["machine"])]
+    return {
+        (cpu, *one["path"], unit): one[unit]
+        for cpu, figures in places
+        for one in figures
+        for unit in ("ns", "count")
+        if one[unit] is not None
+    }
+
+
+def test_live_equals_recorded_and_the_kernels(tmp_path: Path) -> None:
+    out, steal, nmis = tmp_path / "x.noisetop", stolen_ns(), books.interrupts()
+    done = run("top", "--json", "-c", system.format_cpu_list(CPUS), "-d", "2s", "-o", out, "0.4")
+    assert done.returncode == 0, done.stderr
+    steal_end, nmis_end = stolen_ns(), books.interrupts()
+    live: dict[tuple[str, ...], int] = {}
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    for line in lines:
+        for key, amount in told_figures(line).items():
+            live[key] = live.get(key, 0) + amount
+    report = json.loads(run("report", out, "--json").stdout)
+    assert len(lines) > 2
+    assert told_figures(report) == live
+    assert report["missing_hardware"] == lines[-1]["missing_hardware"]
+    for cpu in CPUS:
+        taken = live[str(cpu), "hardware", "steal", "ns"]
+        assert 0 <= taken <= steal_end[cpu] - steal[cpu]
+        if ("NMI", cpu) in nmis:
+            count = live[str(cpu), "hardware", "nmi", "count"]
+            assert 0 <= count <= nmis_end["NMI", cpu] - nmis["NMI", cpu]

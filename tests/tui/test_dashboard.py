@@ -10,12 +10,14 @@ from textual.pilot import Pilot
 
 from noisetop.absence import Absence
 from noisetop.errors import NoisetopError
+from noisetop.hardware_figures import STEAL, HardwareFigure
 from noisetop.live import Sample
 from noisetop.summary import Losses, OwnCost, Summary
 from noisetop.trigger import Trigger
 from noisetop.trigger_totals import TriggerSummary
 from noisetop.tui.app import Dashboard
 from noisetop.tui.feed_reader import NewSample
+from noisetop.tui.hardware_screen import HardwareScreen
 from noisetop.tui.help_screen import HelpScreen
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.trigger_screen import TriggerScreen, TriggerTable
@@ -542,7 +544,7 @@ async def test_page_faults_have_lines_of_their_own_below_the_noise() -> None:
     feed = FakeFeed(busy)
     async with dashboard(feed, (80, 24)) as (app, pilot):
         await shown(app, pilot)
-        titles, major = [line.split() for line in screen(app).splitlines()[-5:-3]]
+        titles, major = [line.split() for line in screen(app).splitlines()[-6:-4]]
         assert titles[:3] == ["Fault", "Total", "Count"]
         assert major == [
             "major",
@@ -567,3 +569,70 @@ async def test_page_faults_have_lines_of_their_own_below_the_noise() -> None:
         feed.push(quiet)
         await shown(app, pilot, 2)
         assert "Fault" not in screen(app)
+
+
+def _stolen(second: int) -> Sample:
+    """12 ms in each second so far, and in the last one alone 36 ms."""
+
+    def figures(each_ns: int, nmis: int) -> tuple[HardwareFigure, ...]:
+        words = "steps of 10.0 ms"
+        return (
+            *(HardwareFigure(on, STEAL, each_ns * on, None, words, 10_000_000) for on in (1, 2)),
+            HardwareFigure(1, ("hardware", "nmi"), None, nmis, "exact count"),
+            HardwareFigure(None, ("hardware", "smi"), None, 0, "exact count; each stops all CPUs"),
+        )
+
+    return sample(
+        summary(
+            cpu(1, source(*TICK)),
+            cpu(2),
+            duration_ns=second * SECOND_NS,
+            hardware=figures(4_000_000 * second, 3 * second),
+            missing_hardware=("hardware › throttle › core: \x1b[31m is absent",),
+        ),
+        summary(cpu(1, source(*TICK)), cpu(2), hardware=figures(12_000_000, 1)),
+    )
+
+
+async def test_what_the_hardware_admits_is_seen_in_the_smallest_terminal() -> None:
+    feed = FakeFeed(_stolen(1))
+    async with dashboard(feed, (80, 24)) as (app, pilot):
+        await shown(app, pilot)
+        lines = screen(app).splitlines()
+        told = "hardware (w)  steal 12.0 ms/s (±10.0 ms per CPU)  nmi 3  none: smi"
+        assert lines[-4].strip() == told
+        titles = lines[1]
+        at = titles.index("Steal/s")
+        cells = [line[at : at + 7].strip() for line in lines[2:5]]
+        assert cells == ["12.0 ms", "4.00 ms", "8.00 ms"]
+        await pilot.press("t")
+        assert "steal 36.0 ms/s" in screen(app).splitlines()[-4]
+
+
+async def test_the_panel_tells_each_figure_with_its_resolution_and_goes_on() -> None:
+    feed = FakeFeed()
+    async with dashboard(feed, (100, 30)) as (app, pilot):
+        await pilot.press("w")
+        assert not isinstance(app.screen, HardwareScreen), "there is nothing to tell yet"
+        feed.push(_stolen(1))
+        await shown(app, pilot)
+        await pilot.press("w")
+        assert isinstance(app.screen, HardwareScreen)
+        text = screen(app)
+        assert "hardware › steal  CPU 1  4.00 ms  steps of 10.0 ms" in text
+        assert "hardware › nmi    CPU 1  3 times  exact count" in text
+        assert "none on all CPUs: smi" in text
+        assert "is absent" in text
+        assert "\x1b" not in text
+        feed.push(_stolen(2))
+        await shown(app, pilot, 2)
+        assert "hardware › nmi    CPU 1  6 times" in screen(app)
+        await pilot.press("w")
+        assert not isinstance(app.screen, HardwareScreen)
+        assert app.paused is False
+
+
+async def test_a_machine_that_tells_nothing_of_its_hardware_says_so() -> None:
+    async with dashboard(FakeFeed(_sample()), (80, 24)) as (app, pilot):
+        await shown(app, pilot)
+        assert "hardware (w)  nothing is told" in screen(app).splitlines()[-4]
