@@ -57,6 +57,7 @@ enum noise_identity {
 	NOISE_IDENTITY_SOFTIRQ,  /* softirq vector */
 	NOISE_IDENTITY_FUNCTION, /* kernel text address */
 	NOISE_IDENTITY_TASK,     /* tid, task name in comm */
+	NOISE_IDENTITY_MHZ,      /* frequency */
 };
 
 enum noise_flag {

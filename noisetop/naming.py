@@ -106,6 +106,8 @@ class Namer:
             function = self.function_name(number)
             own = () if kind.name == kind.noise_class else (kind.name,)
             return (kind.noise_class, *own, function)
+        if kind.identity == "mhz":
+            return (kind.noise_class, kind.name, f"{number} MHz")
         return (kind.noise_class, kind.name)
 
     def function_name(self, address: int) -> str:

@@ -127,3 +127,10 @@ def test_sources_do_not_depend_on_how_events_are_cut(
         for at, single in enumerate(alone)
     ]
     assert at_once == in_parts == singly
+
+
+def test_a_frequency_is_told_in_mhz() -> None:
+    assert paths({"source": "frequency", "id": 2400}, {"source": "thermal_trip"}) == [
+        ("hardware", "frequency", "2400 MHz"),
+        ("hardware", "thermal_trip"),
+    ]
