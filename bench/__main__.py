@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.machine import describe_machine, machine_line
-from bench.parts import Part, PartResult, Plan, Target, all_parts
+from bench.parts import Part, PartResult, Plan, Target, all_parts, run_parts
 from bench.regression import compare
 from bench.table import Table, update_document, with_interval
 from bench.tools import Setting, all_tools, missing_tools
+from bench.tools.noisetop import other_checkout
 from bench.tracepoints import available, used_names
 from bench.victim import running_victim
 from noisetop.errors import EXIT_FAILURE, NoisetopError, UsageError
@@ -97,6 +98,12 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--tool", action="append", help="only this tool; may be repeated; default: all"
     )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="FOLDER",
+        help="measure noisetop record of another built checkout beside this one's",
+    )
     parser.add_argument("--cpu", type=int, help="watched CPU; default: the last one")
     parser.add_argument("--publish", action="store_true", help=f"update {DOCUMENT.name}")
     parser.add_argument("--save-baseline", action="store_true", help=f"write {BASELINE.name}")
@@ -165,15 +172,15 @@ def measure(args: argparse.Namespace) -> Outcome:
     for name, install in missing.items():
         say(f"{name} left out: not installed, {install}")
     tools = tuple(tool for tool in wanted if tool.name not in missing)
+    if args.against:
+        tools += (other_checkout(args.against),)
     results: dict[str, PartResult] = {}
     if parts:
         bind([housekeeping])
         with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
             setting = Setting(cpu, housekeeping, Path(folder), available(used_names()))
             with running_victim(cpu, housekeeping, setting.folder) as victim:
-                for part in parts:
-                    say(f"part {part.number}: {part.name}, {rounds} rounds")
-                    results[part.name] = part.run(Plan(tools, setting, victim, rounds))
+                results = run_parts(parts, Plan(tools, setting, victim, rounds), say)
     return Outcome(describe_machine(), rounds, results)
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from bench.tools import Seen, Setting, Tool
 
@@ -34,6 +34,16 @@ class Rounds(Generic[Measured]):
         """Keeps a turn."""
         self.turns.setdefault(turn.tool, []).append(turn)
 
+    def only(self, part: str) -> Rounds[Any]:
+        """Of rounds that measured several parts together, one part's."""
+        picked: Rounds[Any] = Rounds()
+        for turns in self.turns.values():
+            for turn in turns:
+                periods = (turn.before, turn.during, turn.after)
+                before, during, after = (_part_of(period, part) for period in periods)
+                picked.add(Turn(turn.tool, before, during, after, turn.seen))
+        return picked
+
     def complete(self) -> int:
         """Rounds that every tool has been through."""
         return min((len(turns) for turns in self.turns.values()), default=0)
@@ -46,19 +56,28 @@ def order_of(tools: Sequence[Tool], round_number: int) -> tuple[Tool, ...]:
 
 
 def take_rounds(
-    tools: Sequence[Tool], setting: Setting, rounds: int, measure: Callable[[], Measured]
+    tools: Sequence[Tool],
+    setting: Setting | Callable[[Tool], Setting],
+    rounds: int,
+    measure: Callable[[], Measured],
 ) -> Rounds[Measured]:
-    """Measures without and with each tool, round after round."""
+    """Measures without and with each tool, round after round; tools may differ in their setting."""
+    setting_of = setting if callable(setting) else lambda tool: setting
     result: Rounds[Measured] = Rounds()
     for number in _announced(rounds):
         before = measure()
         for tool in order_of(tools, number):
-            with tool.run(setting) as session:
+            with tool.run(setting_of(tool)) as session:
                 during = measure()
             after = measure()
             result.add(Turn(tool.name, before, during, after, session.seen()))
             before = after
     return result
+
+
+def _part_of(period: object, part: str) -> object:
+    assert isinstance(period, dict)
+    return period[part]
 
 
 def _announced(rounds: int) -> Iterator[int]:

@@ -5,8 +5,9 @@
  *
  *     <quiet|ipi|timer> <per second> <milliseconds> <lines walked per look>
  *
- * and answers each on stdout with struct answer and that many gaps in ns (u32): those that a
- * disturbance hit, or all of them under a quiet load. The thread only spins while an order is
+ * and answers each on stdout with struct answer, that many gaps in ns (u32): those that a
+ * disturbance hit, or all of them under a quiet load; and as many lengths of the calls that sent
+ * IPIs which hit (u32, ns). The thread only spins while an order is
  * carried out.
  */
 #define _GNU_SOURCE
@@ -30,10 +31,13 @@
 #define MAX_GAPS (1u << 19)
 /* Below lies what the hypervisor and the memory do now and then. */
 #define SMALLEST_GAP_NS 2000
-#define WARM_UP_NS 20000000
+#define WARM_UP_NS 10000000
 #define WALK_BYTES (32u << 20) /* beyond the second-level cache of any CPU of today */
 #define LINE_BYTES 64
 #define SHORTEST_SLEEP_NS 300000
+#define BACKLOG_NS 20000000
+#define EARLIEST_NS 10000 /* so that a timer does not expire while it is still being armed */
+#define OVERDUE_NS 100000
 
 struct answer {
 	uint64_t gaps;       /* that follow */
@@ -61,6 +65,7 @@ static double ns_per_tick;
 static struct stretch *gaps;  /* the victim writes them */
 static struct stretch *calls; /* the disturber writes them: when it asked, when it was answered */
 static uint32_t *reported;
+static uint32_t *paid; /* what each call took its sender */
 static unsigned char *walk;
 static atomic_int spinning;
 static atomic_ullong sent;
@@ -107,12 +112,16 @@ static void calibrate(void)
 	ns_per_tick = (double)(clock_ns() - start_ns) / (double)(ticks() - start);
 }
 
-/* Sends IPIs, one every period, for as long as the victim spins. A late one is not made up for. */
+/*
+ * Sends IPIs for as long as the victim spins, so many a second: what came late, as this CPU had
+ * other things to do, is made up for, but not what it cannot do at all.
+ */
 static void *disturb(void *argument)
 {
 	const struct order *order = argument;
 	uint64_t period = 1e9 / order->per_second / ns_per_tick;
 	uint64_t period_ns = 1000000000ull / order->per_second;
+	uint64_t backlog = BACKLOG_NS / ns_per_tick;
 	while (!atomic_load(&spinning))
 		sched_yield();
 	uint64_t next = ticks();
@@ -123,8 +132,9 @@ static void *disturb(void *argument)
 		calls[number % MAX_GAPS] = (struct stretch){asked, ticks()};
 		atomic_store_explicit(&sent, number + 1, memory_order_release);
 		next += period;
-		if (next < ticks())
-			next = ticks();
+		uint64_t now = ticks();
+		if (next + backlog < now)
+			next = now - backlog;
 		if (period_ns > SHORTEST_SLEEP_NS) {
 			struct timespec nap = {.tv_nsec = period_ns / 2};
 			nanosleep(&nap, NULL);
@@ -135,11 +145,17 @@ static void *disturb(void *argument)
 	return NULL;
 }
 
-/* Asks for a timer interrupt on this CPU one period from now; returns when that is. */
-static uint64_t arm(int timer, unsigned int per_second)
+/*
+ * Asks for a timer interrupt on this CPU one period after the last one, or at once where that has
+ * passed; returns when that is.
+ */
+static uint64_t arm(int timer, unsigned int per_second, uint64_t last_due)
 {
-	struct itimerspec spec = {.it_value.tv_nsec = 1000000000 / per_second};
-	uint64_t due = ticks() + spec.it_value.tv_nsec / ns_per_tick;
+	uint64_t now = ticks(), due = last_due + 1e9 / per_second / ns_per_tick;
+	uint64_t earliest = now + EARLIEST_NS / ns_per_tick;
+	if (due < earliest)
+		due = earliest;
+	struct itimerspec spec = {.it_value.tv_nsec = (due - now) * ns_per_tick};
 	timerfd_settime(timer, 0, &spec, NULL);
 	uint64_t number = atomic_load_explicit(&sent, memory_order_relaxed);
 	calls[number % MAX_GAPS] = (struct stretch){due, due};
@@ -152,8 +168,9 @@ static uint64_t spin(const struct order *order, int timer, uint64_t length_ns)
 {
 	uint64_t smallest = SMALLEST_GAP_NS / ns_per_tick;
 	uint64_t end = ticks() + length_ns / ns_per_tick;
+	uint64_t overdue = OVERDUE_NS / ns_per_tick;
 	uint64_t found = 0, place = 0;
-	uint64_t due = timer >= 0 ? arm(timer, order->per_second) : UINT64_MAX;
+	uint64_t due = timer >= 0 ? arm(timer, order->per_second, ticks()) : UINT64_MAX;
 	uint64_t last = ticks();
 	for (;;) {
 		for (unsigned int line = 0; line < order->lines; line++) {
@@ -164,13 +181,22 @@ static uint64_t spin(const struct order *order, int timer, uint64_t length_ns)
 		if (now - last > smallest && found < MAX_GAPS) {
 			gaps[found++] = (struct stretch){last, now};
 			if (now > due)
-				due = arm(timer, order->per_second);
+				due = arm(timer, order->per_second, due);
+			now = ticks();
+		} else if (timer >= 0 && now > due + overdue) {
+			due = arm(timer, order->per_second, due);
 			now = ticks();
 		}
 		if (now >= end)
 			return found;
 		last = now;
 	}
+}
+
+static uint32_t length_ns(const struct stretch *stretch)
+{
+	double ns = (stretch->end - stretch->start) * ns_per_tick;
+	return ns > UINT32_MAX ? UINT32_MAX : ns;
 }
 
 /*
@@ -192,11 +218,13 @@ static void report(struct answer *answer, uint64_t found, uint64_t begin, enum k
 			answer->sent += next->start >= begin;
 			call++;
 		}
-		double gap_ns = (gap->end - gap->start) * ns_per_tick;
 		answer->hit_in_all += hit;
 		answer->all_gaps += gap->start >= begin;
-		if (hit && gap->start >= begin)
-			reported[answer->gaps++] = gap_ns > UINT32_MAX ? UINT32_MAX : gap_ns;
+		if (hit && gap->start >= begin) {
+			const struct stretch *last = &calls[(call ? call - 1 : 0) % MAX_GAPS];
+			reported[answer->gaps] = length_ns(gap);
+			paid[answer->gaps++] = length_ns(last);
+		}
 	}
 }
 
@@ -259,6 +287,7 @@ static void carry_out(const struct order *order, int disturber_cpu)
 	report(&answer, found, begin, kind);
 	if (fwrite(&answer, sizeof(answer), 1, stdout) != 1 ||
 	    fwrite(reported, sizeof(*reported), answer.gaps, stdout) != answer.gaps ||
+	    fwrite(paid, sizeof(*paid), answer.gaps, stdout) != answer.gaps ||
 	    fflush(stdout))
 		die("write");
 }
@@ -285,6 +314,7 @@ int main(int argc, char **argv)
 	gaps = pages(MAX_GAPS * sizeof(*gaps));
 	calls = pages(MAX_GAPS * sizeof(*calls));
 	reported = pages(MAX_GAPS * sizeof(*reported));
+	paid = pages(MAX_GAPS * sizeof(*paid));
 	walk = pages(WALK_BYTES);
 	prctl(PR_SET_TIMERSLACK, 1);
 	pin(atoi(argv[1]));

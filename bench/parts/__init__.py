@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from bench.estimate import Estimate
+from bench.rounds import Rounds, take_rounds
 from bench.table import Table
 from bench.tools import Setting, Tool
 from bench.victim import Victim
@@ -68,9 +69,50 @@ class Part(Protocol):
         """Whether it traces."""
         ...
 
+
+@runtime_checkable
+class OwnPart(Part, Protocol):
+    """A part that goes its own way."""
+
     def run(self, plan: Plan) -> PartResult:
         """Measures."""
         ...
+
+
+@runtime_checkable
+class PeriodPart(Part, Protocol):
+    """A part that measures a period without a tool and one with each. Such parts share the rounds,
+    as starting and stopping a tool takes longer than measuring it."""
+
+    def measure(self, plan: Plan) -> object:
+        """One period."""
+        ...
+
+    def evaluate(self, plan: Plan, rounds: Rounds[Any]) -> PartResult:
+        """All rounds."""
+        ...
+
+
+def run_parts(
+    parts: Sequence[Part], plan: Plan, say: Callable[[str], None]
+) -> dict[str, PartResult]:
+    """Runs parts, those that measure periods first and together; what each found, by name."""
+    results: dict[str, PartResult] = {}
+    together = [part for part in parts if isinstance(part, PeriodPart)]
+    if together:
+        say(f"parts {', '.join(part.name for part in together)}: {plan.rounds} rounds")
+        rounds = take_rounds(
+            plan.tools,
+            plan.setting,
+            plan.rounds,
+            lambda: {part.name: part.measure(plan) for part in together},
+        )
+        results = {part.name: part.evaluate(plan, rounds.only(part.name)) for part in together}
+    for part in parts:
+        if isinstance(part, OwnPart):
+            say(f"part {part.number}: {part.name}")
+            results[part.name] = part.run(plan)
+    return {part.name: results[part.name] for part in parts}
 
 
 def all_parts() -> tuple[Part, ...]:

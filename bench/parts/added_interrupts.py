@@ -10,12 +10,12 @@ import numpy as np
 from bench.estimate import Estimate, Floats, estimate, median_difference
 from bench.parts import Part, PartResult, Plan
 from bench.proc_interrupts import added, is_device, read_interrupts
-from bench.rounds import Rounds, take_rounds
+from bench.rounds import Rounds
 from bench.table import Table, with_interval
 from bench.tools import is_ours
 from bench.victim import Load
 
-LOAD = Load("ipi-20k", "ipi", 20_000, 500)
+LOAD = Load("ipi-20k", "ipi", 20_000, 200)
 """Shorter than the time after which the kernel makes a real-time thread give way to others."""
 SENT_ROW = "CAL"
 """Where the kernel counts the IPIs that membarrier sends (x86)."""
@@ -40,16 +40,15 @@ class AddedInterrupts:
     name: str = "added_interrupts"
     needs_root: bool = True
 
-    def run(self, plan: Plan) -> PartResult:
+    def measure(self, plan: Plan) -> Rates:
         """Under a load, as a tool without events has nothing to wake up for."""
+        before = read_interrupts(plan.setting.cpu)
+        spin = plan.victim.spin(LOAD)
+        rows = added(before, read_interrupts(plan.setting.cpu))
+        return rates_of(rows, spin.hit_in_all, spin.spun_ns / 1e9)
 
-        def measure() -> Rates:
-            before = read_interrupts(plan.setting.cpu)
-            spin = plan.victim.spin(LOAD)
-            rows = added(before, read_interrupts(plan.setting.cpu))
-            return rates_of(rows, spin.hit_in_all, spin.spun_ns / 1e9)
-
-        rounds = take_rounds(plan.tools, plan.setting, plan.rounds, measure)
+    def evaluate(self, plan: Plan, rounds: Rounds[Rates]) -> PartResult:
+        """The difference that each tool makes, row by row."""
         names = [tool.name for tool in plan.tools]
         rows = rows_of(rounds)
         extra = {name: {row: extra_of(rounds, name, row) for row in rows} for name in names}

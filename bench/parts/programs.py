@@ -15,10 +15,10 @@ from bench.tools import Setting, Tool
 from bench.victim import Load, Victim
 
 LOADS = (
-    Load("ipi warm", "ipi", 20_000, 250),
-    Load("ipi cold", "ipi", 5_000, 250, lines=16),
-    Load("timer warm", "timer", 20_000, 250),
-    Load("timer cold", "timer", 5_000, 250, lines=16),
+    Load("ipi warm", "ipi", 20_000, 100),
+    Load("ipi cold", "ipi", 5_000, 100, lines=16),
+    Load("timer warm", "timer", 20_000, 100),
+    Load("timer cold", "timer", 5_000, 100, lines=16),
 )
 TOOLS = ("noisetop record", "bpftrace sums")
 SMALLEST_SHARE = 0.8

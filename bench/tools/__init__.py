@@ -25,6 +25,22 @@ class Setting:
     folder: Path
     """For their files: in memory, so that no disk interrupts the watched CPU."""
     tracepoints: tuple[Tracepoint, ...]
+    """What peers record."""
+    everywhere: bool = False
+    """Whether the housekeeping CPU is recorded as well."""
+    buffer_kib: int | None = None
+    """Memory for events on each CPU; None: what the tool takes by default."""
+
+    @property
+    def recorded(self) -> tuple[int, ...]:
+        """The CPUs that tools record, in rising order."""
+        both = sorted((self.cpu, self.housekeeping))
+        return tuple(both) if self.everywhere else (self.cpu,)
+
+    @property
+    def cpu_list(self) -> str:
+        """The same in the kernel's list format."""
+        return ",".join(map(str, self.recorded))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +49,8 @@ class Seen:
 
     events: int
     lost: int | None = None
+    written_bytes: int | None = None
+    """Size of its file; None: it wrote none."""
 
 
 class Session(Protocol):

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from bench.process import LIFETIME_S, ToolProcess, running
 from bench.tools import Seen, Session, Setting, Tool
+from noisetop.errors import UsageError
 
 _CLOSING = re.compile(r"([\d.]+)([kMG]?) events in .*?, (\d+) lost")
+RECORD = "noisetop record"
+OTHER = "other checkout"
+"""What the tables call another version of noisetop."""
 _FACTOR = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 
 
@@ -37,32 +43,48 @@ class RecordSession:
     """A recording under way."""
 
     process: ToolProcess
+    written_bytes: int | None = None
 
     def seen(self) -> Seen:
         """By its closing line."""
-        return parse_closing(self.process.stderr.read_text())
+        seen = parse_closing(self.process.stderr.read_text())
+        return replace(seen, written_bytes=self.written_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """``noisetop record``."""
 
-    name: str = "noisetop record"
+    name: str = RECORD
     program: str = sys.executable
     install: str = "pip install -e ."
     blind_to: frozenset[str] = frozenset()
     per_interruption: float = 2.0  # the vector and the function, or the timer and its callback
+    command: tuple[str, ...] = (sys.executable, "-m", "noisetop")
+    options: tuple[str, ...] = ()
 
     @contextmanager
     def run(self, setting: Setting) -> Iterator[Session]:
         """Into a file of the spool format, which is written while it runs."""
         output = setting.folder / "noise.noisetop"
-        argv = [sys.executable, "-m", "noisetop", "record", "-c", str(setting.cpu)]
+        argv = [*self.command, "record", "-c", setting.cpu_list, *self.options]
         argv += ["-d", f"{LIFETIME_S}s", "-o", str(output), "--force"]
+        if setting.buffer_kib:
+            argv += ["--ring-size", str(setting.buffer_kib)]
         with running(argv, setting.housekeeping, setting.folder, "record") as process:
             process.wait_until(lambda: "recording" in process.stderr.read_text())
-            yield RecordSession(process)
-        output.unlink(missing_ok=True)
+            session = RecordSession(process)
+            yield session
+        session.written_bytes = output.stat().st_size
+        output.unlink()
+
+
+def other_checkout(folder: Path) -> Tool:
+    """``noisetop record`` of another checkout. Raises UsageError when it is not built."""
+    program = folder / ".venv" / "bin" / "noisetop"
+    if not os.access(program, os.X_OK):
+        raise UsageError(f"{program} is missing: run make build in {folder}")
+    return Record(OTHER, str(program), "make build", command=(str(program),))
 
 
 @dataclass(slots=True)
@@ -96,4 +118,5 @@ class Live:
             yield LiveSession(process)
 
 
+WITH_STACKS: Tool = Record("noisetop record --stacks", options=("--stacks",))
 TOOLS: tuple[Tool, ...] = (Record(), Live())

@@ -29,10 +29,16 @@ class TraceCmdSession:
 
     process: ToolProcess
     counted: list[Seen] = field(default_factory=list)
+    """By CPU."""
+    written_bytes: int | None = None
 
     def seen(self) -> Seen:
-        """By the counters of the kernel's ring."""
-        return self.counted[0]
+        """By the counters of the kernel's rings."""
+        return Seen(
+            sum(seen.events for seen in self.counted),
+            sum(seen.lost or 0 for seen in self.counted),
+            self.written_bytes,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,9 @@ class TraceCmd:
         # -d, --no-filter: the function tracer is not used, so leave its switches alone.
         # -k: the counters are read after the end.
         argv = ["trace-cmd", "record", "-d", "--no-filter", "-k", "-o", str(output)]
-        argv += ["-B", instance.name, "-M", f"{1 << setting.cpu:x}"]
+        argv += ["-B", instance.name, "-M", f"{sum(1 << cpu for cpu in setting.recorded):x}"]
+        if setting.buffer_kib:
+            argv += ["-b", str(setting.buffer_kib)]
         for tracepoint in setting.tracepoints:
             argv += ["-e", str(tracepoint)]
         try:
@@ -61,8 +69,10 @@ class TraceCmd:
                 process.wait_until(lambda: _is_on(instance, setting))
                 session = TraceCmdSession(process)
                 yield session
-            stats = instance / f"per_cpu/cpu{setting.cpu}/stats"
-            session.counted.append(parse_ring_stats(stats.read_text()))
+            for cpu in setting.recorded:
+                stats = instance / f"per_cpu/cpu{cpu}/stats"
+                session.counted.append(parse_ring_stats(stats.read_text()))
+            session.written_bytes = output.stat().st_size
         finally:
             if instance.exists():
                 instance.rmdir()

@@ -1,28 +1,16 @@
-"""CPU time that the dashboard takes on a terminal, fed with made-up samples.
+"""The dashboard on this terminal, fed with made-up samples of any number of CPUs.
 
-    python bench/dashboard_cost.py --cpus 2 --sources 40 --seconds 30
+    python -m bench.made_up_feed --cpus 128 --sources 30
 
-Prints the share of one CPU over ``--seconds``, the bytes written to the terminal per second, and
-the time from the start of the process to the first frame. With ``--show`` it runs on this terminal
-instead, for people to look at.
+``python -m bench --part 5`` measures what that costs.
 """
 
 from __future__ import annotations
 
 import argparse
-import fcntl
-import os
-import pty
 import random
-import select
-import signal
-import struct
-import sys
-import termios
 import threading
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -106,75 +94,13 @@ class MadeUpFeed:
         self._woken.set()
 
 
-def _spawn(args: argparse.Namespace) -> tuple[int, int]:
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")
-        os.execv(sys.executable, [sys.executable, __file__, "--show", *sys.argv[1:]])
-    size = struct.pack("HHHH", args.lines, args.columns, 0, 0)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
-    return pid, terminal
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _switches(pid: int) -> int:
-    total = 0
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        lines = (task / "status").read_text().splitlines()
-        total += sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt"))
-    return total
-
-
-def _drain(terminal: int, seconds: float, until: bytes = b"") -> bytes:
-    """What was written to the terminal within a time, or up to some text."""
-    seen = b""
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0 and not (until and until in seen):
-        if select.select([terminal], [], [], left)[0]:
-            seen += os.read(terminal, 65536)
-    return seen
-
-
-def _measure(args: argparse.Namespace) -> None:
-    begun = time.monotonic()
-    pid, terminal = _spawn(args)
-    _drain(terminal, 60, until=b"waiting for the first")
-    first_frame_s = time.monotonic() - begun
-    _drain(terminal, 3 * args.interval + 1)
-    before = _cpu_s(pid), _switches(pid), time.monotonic()
-    written = len(_drain(terminal, args.seconds))
-    took_s = time.monotonic() - before[2]
-    share = (_cpu_s(pid) - before[0]) / took_s
-    wakeups = (_switches(pid) - before[1]) / took_s
-    os.kill(pid, signal.SIGTERM)
-    _drain(terminal, 1, until=b"\x1b[?1049l")
-    os.waitpid(pid, 0)
-    print(
-        f"{args.cpus} CPUs x {args.sources} sources, {args.columns}x{args.lines}:"
-        f" {100 * share:.2f} % of one CPU over {took_s:.0f} s, {wakeups:.0f} wake-ups/s,"
-        f" {written / took_s / 1000:.1f} kB/s to the terminal,"
-        f" frame after {first_frame_s:.2f} s (making the samples included)"
-    )
-
-
 def main() -> None:
     """Entry point."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--sources", type=int, default=40)
-    parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--interval", type=float, default=1.0)
-    parser.add_argument("--columns", type=int, default=200)
-    parser.add_argument("--lines", type=int, default=50)
-    parser.add_argument("--show", action="store_true", help="run on this terminal instead")
     args = parser.parse_args()
-    if not args.show:
-        _measure(args)
-        return
     from noisetop.tui.app import run_dashboard
 
     run_dashboard(MadeUpFeed(args.cpus, args.sources, int(args.interval * 1e9)))
