@@ -33,7 +33,6 @@ _WAKERS = 20
 _TIMERS = 50
 _NO_STACK = 0xFFFFFFFF
 _THREAD, _SOFTIRQ, _IRQ, _CALLBACK = 0, 2, 4, 6
-_INTERRUPTIONS_PER_CYCLE = 7
 
 Raw = npt.NDArray[np.uint8]
 
@@ -42,8 +41,8 @@ Raw = npt.NDArray[np.uint8]
 class Size:
     """What a recording is made of."""
 
-    interruptions: int
-    """At least that many; waits and triggers come on top."""
+    records: int
+    """At least that many: interruptions, triggers and waits."""
     cpus: int = 2
     functions: int = 20
     """Distinct functions of timers and of calls between CPUs: a source each."""
@@ -132,13 +131,13 @@ def _bytes_of(rows: npt.NDArray[np.void]) -> Raw:
 
 
 def write_made_up(path: Path, size: Size) -> int:
-    """Writes it; the number of interruptions in it, waits and triggers not counted.
+    """Writes it; the number of records in it, without the names of its tasks.
 
     Raises OSError when the file cannot be written.
     """
     layout = Layout.from_native(_native.layout())
-    per_block = _CYCLES_PER_BLOCK * _INTERRUPTIONS_PER_CYCLE
-    blocks = -(-size.interruptions // per_block)
+    records = _Cycles(layout, size, _CYCLES_PER_BLOCK).records()
+    blocks = -(-size.records // len(records))
     # A CPU's turn is as long as the time between two visits of the reader.
     rounds = -(-blocks // size.cpus)
     end_ns = START_NS + (rounds + 1) * _CYCLES_PER_BLOCK * _CYCLE_NS
@@ -148,12 +147,11 @@ def write_made_up(path: Path, size: Size) -> int:
         writer.write_head({"host": "made up"}, _names(size), tuple(range(size.cpus)))
         file.write(_block(layout, "START", START_NS.to_bytes(8, "little")))
         file.write(_block(layout, "EVENTS", _task_names(layout, size).tobytes()))
-        records = _Cycles(layout, size, _CYCLES_PER_BLOCK).records()
         for number in range(blocks):
             turn, cpu = divmod(number, size.cpus)
             file.write(_block(layout, "EVENTS", _moved(layout, records, turn, cpu).tobytes()))
         writer.write_end(end_ns, Losses(), OwnCost(), (), "")
-    return blocks * per_block
+    return blocks * len(records)
 
 
 def _moved(layout: Layout, records: Raw, turn: int, cpu: int) -> Raw:

@@ -34,6 +34,7 @@
 #define WARM_UP_NS 10000000
 #define WALK_BYTES (32u << 20) /* beyond the second-level cache of any CPU of today */
 #define LINE_BYTES 64
+#define SLEEPER_STACK_BYTES (64u << 10)
 #define SHORTEST_SLEEP_NS 300000
 #define BACKLOG_NS 20000000
 #define EARLIEST_NS 10000 /* so that a timer does not expire while it is still being armed */
@@ -248,6 +249,27 @@ static pthread_t start_disturber(const struct order *order, int cpu)
 	return thread;
 }
 
+static void *sleep_for_ever(void *argument)
+{
+	for (;;)
+		pause();
+	return argument;
+}
+
+/* Threads that make the process larger and do nothing else. */
+static void start_sleepers(int count)
+{
+	pthread_t thread;
+	pthread_attr_t attributes;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, SLEEPER_STACK_BYTES);
+	for (int i = 0; i < count; i++) {
+		errno = pthread_create(&thread, &attributes, sleep_for_ever, NULL);
+		if (errno)
+			die("pthread_create");
+	}
+}
+
 /* Without the privilege other tasks may preempt the victim; long gaps come from that. */
 static void be_first(bool wanted)
 {
@@ -307,10 +329,12 @@ static void *pages(size_t bytes)
 int main(int argc, char **argv)
 {
 	char line[128];
-	if (argc != 3) {
-		fprintf(stderr, "usage: victim CPU DISTURBER_CPU\n");
+	if (argc < 3) {
+		fprintf(stderr, "usage: victim CPU DISTURBER_CPU [SLEEPING_THREADS]\n");
 		return 2;
 	}
+	if (argc > 3)
+		start_sleepers(atoi(argv[3]));
 	gaps = pages(MAX_GAPS * sizeof(*gaps));
 	calls = pages(MAX_GAPS * sizeof(*calls));
 	reported = pages(MAX_GAPS * sizeof(*reported));

@@ -99,16 +99,21 @@ def _read(stream: IO[bytes], size: int) -> bytes:
 
 
 @contextmanager
-def running_victim(cpu: int, disturber_cpu: int, folder: Path) -> Iterator[Victim]:
-    """Compiles the victim into a folder and runs it until this is left."""
-    binary = folder / "victim"
+def running_victim(
+    cpu: int, disturber_cpu: int, folder: Path, sleeping_threads: int = 0
+) -> Iterator[Victim]:
+    """Compiles the victim into a folder and runs it until this is left.
+
+    ``sleeping_threads``: that many more in its process, which do nothing.
+    """
+    binary = folder / f"victim-{sleeping_threads}"
     command = ["cc", "-O2", "-pthread", "-o", str(binary), str(SOURCE)]
     try:
         subprocess.run(command, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
         raise NoisetopError(f"cannot compile the victim, install a C compiler: {error}") from error
     process = subprocess.Popen(
-        [str(binary), str(cpu), str(disturber_cpu)],
+        [str(binary), str(cpu), str(disturber_cpu), str(sleeping_threads)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

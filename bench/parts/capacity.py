@@ -179,10 +179,10 @@ def tables_of(stairs: dict[str, Staircase], ratios: dict[str, Estimate]) -> tupl
             ),
             rows,
             f"{THREADS} threads on each of two CPUs, that of the readers included, arm timers, "
-            f"which is a record for every tool; {BUFFER_KIB} KiB of buffer per CPU for all; the rate goes "
-            f"{STEP:g} times up after a flood of {FLOOD_MS} ms without loss and down after one "
-            "with. Where the fastest flood lost nothing, the loss-free rate is what the flood "
-            "reached.",
+            f"which is a record for every tool; {BUFFER_KIB} KiB of buffer per CPU for all; "
+            f"after a flood of {FLOOD_MS} ms without loss the rate goes {STEP:g} times up, after "
+            "one with loss down. Where the fastest flood lost nothing, the loss-free rate is what "
+            "the flood reached.",
         ),
     )
 

@@ -31,6 +31,9 @@ class Setting:
     buffer_kib: int | None = None
     """Memory for events on each CPU; None: what the tool takes by default."""
 
+    keep: bool = False
+    """Whether the file that a tool wrote stays in the folder."""
+
     @property
     def recorded(self) -> tuple[int, ...]:
         """The CPUs that tools record, in rising order."""

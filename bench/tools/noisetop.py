@@ -62,12 +62,14 @@ class Record:
     per_interruption: float = 2.0  # the vector and the function, or the timer and its callback
     command: tuple[str, ...] = (sys.executable, "-m", "noisetop")
     options: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    """What to watch, as options; by default what the setting says."""
 
     @contextmanager
     def run(self, setting: Setting) -> Iterator[Session]:
         """Into a file of the spool format, which is written while it runs."""
         output = setting.folder / "noise.noisetop"
-        argv = [*self.command, "record", "-c", setting.cpu_list, *self.options]
+        argv = [*self.command, "record", *(self.target or ("-c", setting.cpu_list)), *self.options]
         argv += ["-d", f"{LIFETIME_S}s", "-o", str(output), "--force"]
         if setting.buffer_kib:
             argv += ["--ring-size", str(setting.buffer_kib)]

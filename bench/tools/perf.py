@@ -14,6 +14,8 @@ from bench.tracepoints import sampled
 _CAPTURED = re.compile(r"Captured and wrote .*?\((\d+) samples\)")
 _LOST_SHARE = re.compile(r"Processed (\d+) samples and lost ([\d.]+)%")
 _LOST = re.compile(r"lost (\d+) (?:chunks|events|samples)", re.IGNORECASE)
+OUTPUT = "perf.data"
+"""Its file, in the folder of the setting."""
 
 
 def parse_perf(text: str) -> Seen:
@@ -54,7 +56,7 @@ class PerfRecord:
     @contextmanager
     def run(self, setting: Setting) -> Iterator[Session]:
         """perf starts its command, the gate, once all events count."""
-        output = setting.folder / "perf.data"
+        output = setting.folder / OUTPUT
         script, opened = write_gate(setting.folder)
         argv = ["perf", "record", "-C", setting.cpu_list, "-o", str(output)]
         if setting.buffer_kib:
@@ -67,7 +69,8 @@ class PerfRecord:
             session = PerfSession(process)
             yield session
         session.written_bytes = output.stat().st_size
-        output.unlink()
+        if not setting.keep:
+            output.unlink()
 
 
 TOOLS: tuple[Tool, ...] = (PerfRecord(),)

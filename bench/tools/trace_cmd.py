@@ -14,6 +14,8 @@ from bench.tools import Seen, Session, Setting, Tool
 from bench.tracepoints import TRACEFS
 
 _COUNTER = re.compile(r"^([a-z ]+): (\d+)$", re.MULTILINE)
+OUTPUT = "trace.dat"
+"""Its file, in the folder of the setting."""
 
 
 def parse_ring_stats(text: str) -> Seen:
@@ -54,7 +56,7 @@ class TraceCmd:
     @contextmanager
     def run(self, setting: Setting) -> Iterator[Session]:
         """Nobody else's trace is touched; the instance is removed in the end."""
-        output = setting.folder / "trace.dat"
+        output = setting.folder / OUTPUT
         instance = TRACEFS / "instances" / f"noisetop-bench-{os.getpid()}"
         # -d, --no-filter: the function tracer is not used, so leave its switches alone.
         # -k: the counters are read after the end.
@@ -76,7 +78,8 @@ class TraceCmd:
         finally:
             if instance.exists():
                 instance.rmdir()
-            output.unlink(missing_ok=True)
+            if not setting.keep:
+                output.unlink(missing_ok=True)
 
 
 def _is_on(instance: Path, setting: Setting) -> bool:
