@@ -64,7 +64,7 @@ def take_rounds(
     """Measures without and with each tool, round after round; tools may differ in their setting."""
     setting_of = setting if callable(setting) else lambda tool: setting
     result: Rounds[Measured] = Rounds()
-    for number in _announced(rounds):
+    for number in announced(rounds):
         before = measure()
         for tool in order_of(tools, number):
             with tool.run(setting_of(tool)) as session:
@@ -80,7 +80,8 @@ def _part_of(period: object, part: str) -> object:
     return period[part]
 
 
-def _announced(rounds: int) -> Iterator[int]:
+def announced(rounds: int) -> Iterator[int]:
+    """The numbers of the rounds, each told when it is over."""
     for number in range(rounds):
         start = time.monotonic()
         yield number

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -23,23 +24,36 @@ from bench.estimate import (
     relative_difference,
 )
 from bench.machine import cpu_model, is_guest, machine_line
-from bench.parts import all_parts
+from bench.made_up_recording import Size, write_made_up
+from bench.parts import OwnPart, PartResult, PeriodPart, Plan, all_parts, run_parts
 from bench.parts.added_interrupts import ALL_LOCAL, rates_of
 from bench.parts.added_time import LOADS, Gap, Gaps, check_seen, ratios_of, series_of, targets_of
+from bench.parts.after_the_fact import REPORT, SCRIPT, TRACE, Job, Reading, own_jobs
+from bench.parts.after_the_fact import result_of as reading_result
+from bench.parts.capacity import FULL_SPEED, FULL_SPEED_TRIALS, STEP, Staircase, Trial
+from bench.parts.capacity import result_of as capacity_result
+from bench.parts.growth import SIZES
+from bench.parts.growth import result_of as growth_result
 from bench.parts.programs import Measured, by_name
+from bench.parts.sender_cost import setting_of
 from bench.proc_interrupts import added, is_device, parse_interrupts
 from bench.process import ToolProcess
 from bench.regression import compare
 from bench.rounds import Rounds, Turn, order_of, take_rounds
+from bench.run_once import RunOnce, run_once
 from bench.table import Table, markers_of, replace_part, with_interval
+from bench.terminal import on_terminal, take_for
 from bench.tools import Seen, Session, Setting, Tool, all_tools, is_ours, missing_tools
-from bench.tools.bpftrace import parse_sums, script_for
+from bench.tools.bpftrace import parse_printed, parse_sums, script_for
 from bench.tools.libbpf_tools import parse_rows
-from bench.tools.noisetop import parse_closing, parse_samples
+from bench.tools.noisetop import other_checkout, parse_closing, parse_samples
 from bench.tools.perf import parse_perf
 from bench.tools.trace_cmd import parse_ring_stats
 from bench.tracepoints import Tracepoint, available, pairs, sampled, used_names
+from bench.victim import Victim
 from noisetop.errors import NoisetopError, UsageError
+from noisetop.exporters import exporters_by_suffix
+from noisetop.spool import read_spool
 
 SETTING = Setting(1, 0, Path(), ())
 
@@ -207,6 +221,24 @@ class TestTools:
         with pytest.raises(ValueError, match="samples"):
             parse_perf("[ perf record: Woken up 1 times to write data ]")
 
+    def test_perf_tells_the_share_that_it_lost(self) -> None:
+        text = (
+            "Processed 1000 samples and lost 25.00%!\n"
+            "[ perf record: Captured and wrote 1.0 MB /x/perf.data (750 samples) ]\n"
+        )
+        assert parse_perf(text) == Seen(750, 250)
+
+    def test_another_checkout_has_to_be_built(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="make build"):
+            other_checkout(tmp_path)
+        program = tmp_path / ".venv/bin/noisetop"
+        program.parent.mkdir(parents=True)
+        program.write_text("")
+        program.chmod(0o755)
+        other = other_checkout(tmp_path)
+        assert not is_ours(other.name)
+        assert other.program == str(program)
+
     def test_trace_cmd_counts_what_was_overwritten(self) -> None:
         text = (
             "entries: 3\noverrun: 4\ncommit overrun: 0\nbytes: 52\n"
@@ -270,6 +302,187 @@ class TestAddedTime:
             check_seen(rounds, [cast(Tool, FakeTool("half", per_interruption=2))])
         seen = check_seen(rounds, [cast(Tool, FakeTool("half"))])
         assert seen["half"]["events_per_interruption"] == 1
+
+
+class TestSharedRounds:
+    def test_parts_that_measure_periods_get_their_own_figures(self) -> None:
+        @dataclass(frozen=True, slots=True)
+        class Letters:
+            number: int
+            name: str
+            needs_root: bool = True
+
+            def measure(self, plan: Plan) -> str:
+                return self.name * 2
+
+            def evaluate(self, plan: Plan, rounds: Rounds[str]) -> PartResult:
+                return PartResult({"all": [t.during for t in rounds.turns["tool"]]}, ())
+
+        plan = Plan((cast(Tool, FakeTool("tool")),), SETTING, cast(Victim, None), rounds=2)
+        said: list[str] = []
+        results = run_parts((Letters(1, "a"), Letters(2, "b")), plan, said.append)
+        assert {name: one.figures for name, one in results.items()} == {
+            "a": {"all": ["aa", "aa"]},
+            "b": {"all": ["bb", "bb"]},
+        }
+        assert said == ["parts a, b: 2 rounds"]
+
+    def test_every_part_measures_in_one_of_two_ways(self) -> None:
+        for part in all_parts():
+            assert isinstance(part, OwnPart) != isinstance(part, PeriodPart)
+
+    def test_tools_can_differ_in_their_setting(self) -> None:
+        seen = []
+
+        def setting_for(tool: Tool) -> Setting:
+            seen.append(tool.name)
+            return SETTING
+
+        take_rounds([cast(Tool, FakeTool("a"))], setting_for, 2, lambda: 0)
+        assert seen == ["a", "a"]
+
+
+class TestSetting:
+    def test_cpus_in_the_kernels_format(self) -> None:
+        assert SETTING.cpu_list == "1"
+        assert replace(SETTING, everywhere=True).cpu_list == "0,1"
+
+    def test_senders_are_looked_for_everywhere_by_peers(self) -> None:
+        points = (Tracepoint("csd", "csd_queue_cpu"), Tracepoint("irq", "softirq_entry"))
+        setting = replace(SETTING, tracepoints=points)
+        assert setting_of(setting, cast(Tool, FakeTool("noisetop record"))) is setting
+        peers = setting_of(setting, cast(Tool, FakeTool("perf record")))
+        assert (peers.everywhere, peers.tracepoints) == (True, points[:1])
+
+
+def trial(per_second: float, lost: int, full_speed: bool = False) -> Trial:
+    return Trial(per_second, Seen(1_000, lost, 64_000), full_speed)
+
+
+class TestCapacity:
+    def test_the_rate_goes_up_without_loss_and_down_with(self) -> None:
+        stair = Staircase()
+        for _ in range(FULL_SPEED_TRIALS):
+            assert stair.next_rate() == FULL_SPEED
+            stair.add(trial(900_000, 5, full_speed=True), cpus=2)
+        assert stair.next_rate() == 450_000 / STEP
+        stair.add(trial(600_000, 5), cpus=2)
+        assert stair.next_rate() == 300_000 / STEP
+        stair.add(trial(400_000, 0), cpus=2)
+        assert stair.next_rate() == 300_000
+        assert stair.bounds() == [600_000, 400_000, 400_000]
+
+    def test_without_any_loss_it_stays_at_full_speed(self) -> None:
+        stair = Staircase()
+        for _ in range(FULL_SPEED_TRIALS + 2):
+            assert stair.next_rate() == FULL_SPEED
+            stair.add(trial(900_000, 0, full_speed=True), cpus=2)
+        assert set(stair.bounds()) == {900_000}
+
+    def test_ratio_is_the_peers_rate_over_ours(self) -> None:
+        stairs = {"noisetop record": Staircase(), "perf record": Staircase()}
+        for name, rate in (("noisetop record", 800_000), ("perf record", 200_000)):
+            for _ in range(5):
+                stairs[name].add(trial(rate, 0, full_speed=True), cpus=2)
+        result = capacity_result(stairs)
+        assert result.ratios["capacity/perf record : noisetop record"].value == 0.25
+        assert [target.held for target in result.targets] == [True]
+        assert "| 64 (64 to 64) |" in result.tables[1].markdown()
+
+    def test_what_bpftrace_printed_and_lost(self) -> None:
+        assert parse_printed("Attaching 1 probe...\n@ 5 0 77\nLost 12 events\n") == Seen(1, 12, 45)
+
+
+class TestMadeUpRecording:
+    def test_it_is_as_large_as_asked_and_can_be_read(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.noisetop"
+        records = write_made_up(path, Size(records=20_000, cpus=3, functions=5, victims=4))
+        recorded = read_spool(path)
+        summary = recorded.summary()
+        assert records >= 20_000
+        assert not recorded.damage
+        assert [cpu.cpu for cpu in summary.cpus] == [0, 1, 2]
+        events = sum(one.count for cpu in summary.cpus for one in cpu.sources)
+        assert events == records * 7 // 11
+        assert len(summary.waits) == 4
+
+    def test_net_time_and_causes_are_those_of_a_kernel(self, tmp_path: Path) -> None:
+        """Callbacks lie inside of their interrupts, and what is armed, sent and woken has its
+        cause."""
+        path = tmp_path / "x.noisetop"
+        write_made_up(path, Size(records=12_000))
+        recorded = read_spool(path)
+        for chunk in recorded.chunks():
+            for cpu in np.unique(chunk["cpu"]):
+                one = chunk[chunk["cpu"] == cpu]
+                assert one["net_ns"].sum() == one["gross_ns"][one["flags"] & 1 != 0].sum()
+        known = {
+            source.source.label
+            for cpu in recorded.summary().cpus
+            for source in cpu.sources
+            if all(part.trigger.label for part in source.triggers)
+        }
+        assert {"timer › local_timer › function_3", "ipi › reschedule"} <= known
+        assert "ipi › call_function_single › function_3" in known
+
+    def test_the_same_sizes_give_the_same_bytes(self, tmp_path: Path) -> None:
+        paths = tmp_path / "a", tmp_path / "b"
+        for path in paths:
+            write_made_up(path, Size(records=5_000))
+        assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+class TestReadingRecordings:
+    def reading(self, name: str, events: int, seconds: float) -> Reading:
+        return Reading(Job(name, (), events), [RunOnce(seconds, 1 << 28)] * 3)
+
+    def test_time_per_event_against_peers_that_read_fewer(self) -> None:
+        readings = {
+            REPORT: self.reading(REPORT, 10_000_000, 4.0),
+            TRACE: self.reading(TRACE, 10_000_000, 20.0),
+            SCRIPT: self.reading(SCRIPT, 100_000, 0.5),
+        }
+        result = reading_result(readings)
+        assert result.ratios[f"after_the_fact/{REPORT} : {SCRIPT}"].value == pytest.approx(0.08)
+        assert [target.held for target in result.targets] == [True, True, False, True, False]
+
+    def test_every_format_is_exported(self, tmp_path: Path) -> None:
+        events = {tmp_path: 5}
+        suffixes = {job.argv[-2] for job in own_jobs(tmp_path, tmp_path, tmp_path, events)}
+        assert {str(tmp_path / f"out{one}") for one in exporters_by_suffix()} <= suffixes
+
+    def test_a_command_and_what_it_took(self, tmp_path: Path) -> None:
+        took = run_once(["echo", "hello"], tmp_path / "out")
+        assert (tmp_path / "out").read_text() == "hello\n"
+        assert took.seconds > 0
+        assert took.peak_bytes > 0
+        with pytest.raises(NoisetopError, match="no such file"):
+            run_once(["sh", "-c", "echo no such file >&2; exit 3"], tmp_path / "out")
+
+
+class TestTerminal:
+    def test_what_a_program_uses_and_when_it_first_draws(self) -> None:
+        argv = ["sh", "-c", "echo ready; while :; do sleep 0.01; done"]
+        with on_terminal(argv, min(os.sched_getaffinity(0))) as program:
+            while program.first_frame_ns is None:
+                take_for([program], 0.05, b"ready")
+            used = program.used()
+            assert used.written_bytes >= len("ready")
+            assert used.cpu_ns > 0
+            assert program.peak_bytes() > 0
+        with pytest.raises(NoisetopError, match="ended early"):
+            program.used()
+
+
+class TestGrowth:
+    def test_everything_is_held_against_the_smallest(self) -> None:
+        reading = {name: [100.0 + 10 * n] * 3 for n, name in enumerate(SIZES)}
+        result = growth_result({}, reading, 3)
+        assert [one.value for one in result.ratios.values()] == pytest.approx(
+            [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
+        )
+        assert [target.held for target in result.targets] == [True] * 5 + [False]
+        assert len(result.tables) == 1
 
 
 class TestPrograms:

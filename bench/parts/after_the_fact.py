@@ -18,6 +18,7 @@ import numpy as np
 from bench.estimate import Estimate, Floats, estimate, median
 from bench.made_up_recording import Size, write_made_up
 from bench.parts import Part, PartResult, Plan, Target
+from bench.rounds import announced
 from bench.run_once import RunOnce, run_once
 from bench.table import Table, with_interval
 from bench.tools import Seen, Setting, Tool
@@ -95,7 +96,7 @@ class AfterTheFact:
             jobs = [*own_jobs(folder, many, few, events)]
             jobs += peer_jobs(plan) if os.geteuid() == 0 else []
             readings = {job.name: Reading(job) for job in jobs}
-            for number in range(min(plan.rounds, MOST_ROUNDS)):
+            for number in announced(min(plan.rounds, MOST_ROUNDS)):
                 turn = number % len(jobs)
                 for job in (*jobs[turn:], *jobs[:turn]):
                     readings[job.name].runs.append(run_job(job, folder))

@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.estimate import Estimate, Floats, estimate, median
 from bench.parts import Part, PartResult, Plan, Target
-from bench.rounds import order_of
+from bench.rounds import announced, order_of
 from bench.table import Table, with_interval
 from bench.tools import Seen, Setting, is_ours, missing_tools
 from bench.tools.bpftrace import PRINT
@@ -117,7 +117,7 @@ class Capacity:
         setting = replace(plan.setting, everywhere=True, buffer_kib=BUFFER_KIB, tracepoints=points)
         binary = compile_flood(plan.setting.folder)
         stairs = {tool.name: Staircase() for tool in tools}
-        for number in range(max(plan.rounds, FULL_SPEED_TRIALS)):
+        for number in announced(max(plan.rounds, FULL_SPEED_TRIALS)):
             for tool in order_of(tools, number):
                 stair = stairs[tool.name]
                 rate = stair.next_rate()
