@@ -125,6 +125,12 @@ static __always_inline u64 kernel_worker_function(struct worker *worker)
 	return 0;
 }
 
+/* Page faults come from no tracepoint, so their programs are not among those of BCC. */
+static __always_inline u64 kernel_numa_hints(struct task_struct *task)
+{
+	return 0;
+}
+
 /* Where the per-CPU variables of this CPU begin. */
 static __always_inline void *kernel_per_cpu_place(struct task_struct *task)
 {

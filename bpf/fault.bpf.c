@@ -20,15 +20,6 @@ static __always_inline u64 fault_count(struct task_struct *task)
 	return BPF_CORE_READ(task, min_flt) + BPF_CORE_READ(task, maj_flt);
 }
 
-/* Grows with each hint fault of a task (task_numa_fault in kernel/sched/fair.c), else only shrinks. */
-static __always_inline u64 fault_hints(struct task_struct *task)
-{
-	unsigned long pages[3] = {};
-	if (bpf_core_field_exists(task->numa_faults_locality))
-		bpf_core_read(pages, sizeof(pages), &task->numa_faults_locality);
-	return pages[0] + pages[1] + pages[2];
-}
-
 /*
  * The state of this CPU when a victim runs on it, else NULL. Some guests' kernels do not report all
  * switches: then it is not known since when this task runs, and its faults are lost as they end.
@@ -53,14 +44,14 @@ int fault_begin(void *ctx)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct noise_cpu *c = fault_cpu(task, false);
-	struct fault *fault = fault_of_cpu();
+	struct noise_fault *fault = fault_of_cpu();
 	if (!c || !fault)
 		return 0;
 	u64 done = fault_count(task);
 	if (fault->tid == c->tid && fault->done != done) /* its end was missed */
 		noise_lose(c, NOISE_LOSS_UNBALANCED);
 	fault->done = done;
-	fault->hints = fault_hints(task);
+	fault->hints = kernel_numa_hints(task);
 	fault->ran_ns = 0;
 	fault->slept_ns = 0;
 	fault->tid = c->tid;
@@ -96,7 +87,7 @@ static __always_inline int fault_end(u32 kind)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct noise_cpu *c = fault_cpu(task, true);
-	struct fault *fault = fault_of_cpu();
+	struct noise_fault *fault = fault_of_cpu();
 	if (!c || !fault)
 		return 0;
 	/* One that began on a CPU that is not watched, before us, or before a switch unseen. */
@@ -107,7 +98,7 @@ static __always_inline int fault_end(u32 kind)
 	}
 	u64 now_ns = fault_account(c, fault);
 	fault->tid = 0;
-	if (kind == minor_source && fault->hints != fault_hints(task))
+	if (kind == minor_source && fault->hints != kernel_numa_hints(task))
 		kind = numa_hint_source;
 	fault_record(c, kind, kind, fault->start_ns, now_ns, fault->ran_ns);
 	if (fault->slept_ns)

@@ -9,44 +9,14 @@
 
 #include "wait.bpf.h"
 
-struct fault {
-	u64 start_ns;
-	u64 since_ns;  /* runs on this CPU since */
-	u64 closed_ns; /* noise_closed() then: what interrupts a fault is not the fault's */
-	u64 ran_ns;    /* net, before that */
-	u64 left_ns;   /* fell asleep then, 0: was preempted */
-	u64 slept_ns;
-	u64 slept_from_ns; /* the first time that it slept */
-	u64 slept_until_ns;
-	u64 done;  /* faults that the task had completed when this one began */
-	u64 hints; /* pages that its hint faults had met */
-	u32 tid;   /* 0: there is none */
-};
-
-/* Of the task that runs on a CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct fault);
-} noise_open_faults SEC(".maps");
-
-/* Of tasks that do not run, by tid. Made larger by the loader when faults are traced. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct fault);
-} noise_parked_faults SEC(".maps");
-
-static __always_inline struct fault *fault_of_cpu(void)
+static __always_inline struct noise_fault *fault_of_cpu(void)
 {
 	u32 first = 0;
 	return bpf_map_lookup_elem(&noise_open_faults, &first);
 }
 
 /* Adds what the task ran since it came to this CPU, as of now, which is returned. */
-static __always_inline u64 fault_account(struct noise_cpu *c, struct fault *fault)
+static __always_inline u64 fault_account(struct noise_cpu *c, struct noise_fault *fault)
 {
 	u64 closed_ns, now_ns = noise_now(c, &closed_ns);
 	u64 gross_ns = now_ns - fault->since_ns, nested_ns = closed_ns - fault->closed_ns;
@@ -63,7 +33,7 @@ static __always_inline u64 fault_account(struct noise_cpu *c, struct fault *faul
  */
 static __noinline int fault_park(struct noise_cpu *c, u32 tid, bool runnable)
 {
-	struct fault *fault = fault_of_cpu();
+	struct noise_fault *fault = fault_of_cpu();
 	if (!c || !fault || !fault->tid)
 		return 0;
 	if (fault->tid == tid) { /* else a switch was not reported */
@@ -77,7 +47,7 @@ static __noinline int fault_park(struct noise_cpu *c, u32 tid, bool runnable)
 }
 
 /* Slept until it was woken; what came then was a wait for a CPU, which is noise. */
-static __always_inline void fault_account_sleep(struct noise_cpu *c, struct fault *fault)
+static __always_inline void fault_account_sleep(struct noise_cpu *c, struct noise_fault *fault)
 {
 	struct noise_task *state = wait_state(c, fault->tid, false);
 	u64 until_ns = state && state->wait ? state->since_ns : bpf_ktime_get_ns();
@@ -92,8 +62,8 @@ static __always_inline void fault_account_sleep(struct noise_cpu *c, struct faul
 /* The task is back on a CPU, and its wait still stands in the books. */
 static __noinline int fault_resume(struct noise_cpu *c, u32 tid)
 {
-	struct fault *parked = bpf_map_lookup_elem(&noise_parked_faults, &tid);
-	struct fault *fault = fault_of_cpu();
+	struct noise_fault *parked = bpf_map_lookup_elem(&noise_parked_faults, &tid);
+	struct noise_fault *fault = fault_of_cpu();
 	if (!c || !parked || !fault)
 		return 0;
 	*fault = *parked;

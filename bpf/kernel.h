@@ -215,6 +215,15 @@ static __always_inline u64 kernel_worker_function(struct worker *worker)
 	return (u64)BPF_CORE_READ(worker, current_func);
 }
 
+/* Grows with each hint fault of a task (task_numa_fault in kernel/sched/fair.c), else only shrinks. */
+static __always_inline u64 kernel_numa_hints(struct task_struct *task)
+{
+	unsigned long pages[3] = {};
+	if (bpf_core_field_exists(task->numa_faults_locality))
+		bpf_core_read(pages, sizeof(pages), &task->numa_faults_locality);
+	return pages[0] + pages[1] + pages[2];
+}
+
 /* Any task leads to the run queue of its CPU; BTF tells the distance to other per-CPU variables. */
 static __always_inline void *kernel_per_cpu_place(struct task_struct *task)
 {

@@ -13,6 +13,21 @@ struct noise_task {
 	u8 wait; /* enum noise_wait, plus one; 0: does not wait */
 };
 
+/* A page fault on its way. */
+struct noise_fault {
+	u64 start_ns;
+	u64 since_ns;  /* runs on this CPU since */
+	u64 closed_ns; /* noise_closed() then: what interrupts a fault is not the fault's */
+	u64 ran_ns;    /* net, before that */
+	u64 left_ns;   /* fell asleep then, 0: was preempted */
+	u64 slept_ns;
+	u64 slept_from_ns; /* the first time that it slept */
+	u64 slept_until_ns;
+	u64 done;  /* faults that the task had completed when this one began */
+	u64 hints; /* pages that its hint faults had met */
+	u32 tid;   /* 0: there is none */
+};
+
 #ifndef NOISE_BCC /* which is told their values and the numbers of the maps instead */
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -100,6 +115,22 @@ struct {
 	__type(key, u32);
 	__type(value, struct noise_task);
 } noise_tasks SEC(".maps");
+
+/* The page fault of the task that runs on a CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct noise_fault);
+} noise_open_faults SEC(".maps");
+
+/* Those of tasks that do not run, by tid. Made larger by the loader when faults are traced. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct noise_fault);
+} noise_parked_faults SEC(".maps");
 
 #endif
 

@@ -25,7 +25,7 @@ static __always_inline int power_record(u32 source, u32 cpu, u64 id)
 		event->net_ns = 0;
 		event->id = id;
 		event->object = 0;
-		event->tid = bpf_get_current_pid_tgid();
+		event->tid = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), pid);
 		event->victim_tid = 0;
 		event->cpu = cpu;
 		event->parent_id = 0;
