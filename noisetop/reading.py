@@ -12,6 +12,7 @@ import numpy as np
 from noisetop.event import Events, Flag, Interruptions, Layout
 from noisetop.naming import Namer, Names
 from noisetop.rows import joined, taken
+from noisetop.task_names import TaskNames
 from noisetop.trigger import RECENT_NS, TriggerJoin
 from noisetop.waits import WaitBook
 
@@ -28,15 +29,19 @@ class RecordReader:
     names: Names
     namer: Namer = field(init=False)
     join: TriggerJoin = field(init=False)
-    tasks: dict[int, str] = field(default_factory=dict)
-    """Names by tid, as the records told them."""
+    task_names: TaskNames = field(default_factory=TaskNames)
     waits: WaitBook = field(default_factory=WaitBook)
     _held: Events = field(init=False)
 
     def __post_init__(self) -> None:
         self.namer = Namer(self.layout, self.names)
-        self.join = TriggerJoin(self.layout, self.namer.function_name, self.tasks)
+        self.join = TriggerJoin(self.layout, self.namer.function_name, self.task_names)
         self._held = np.empty(0, self.layout.event)
+
+    @property
+    def tasks(self) -> dict[int, str]:
+        """The last name of each tid; grows while records are read."""
+        return self.task_names.latest
 
     def restart(self) -> None:
         """The next call begins from the first record again."""
@@ -49,8 +54,7 @@ class RecordReader:
         this is the last one. Until ``complete_ns`` nothing is missing: every ring was read since.
         """
         kinds = records["flags"] & (Flag.NAME | Flag.TRIGGER | Flag.WAIT)
-        for record in records[kinds == Flag.NAME]:
-            self.tasks[int(record["tid"])] = record["comm"].decode(errors="replace")
+        self.task_names.add(taken(records, kinds == Flag.NAME))
         triggers = taken(records, kinds == Flag.TRIGGER).view(self.layout.trigger)
         if len(triggers):
             self.join.add(triggers)

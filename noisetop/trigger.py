@@ -12,6 +12,7 @@ import numpy.typing as npt
 from noisetop.event import Events, Flag, Layout
 from noisetop.interner import Interner
 from noisetop.rows import joined, taken
+from noisetop.task_names import TaskNames
 
 Triggers = npt.NDArray[np.void]
 """Structured array of ``struct noise_trigger``."""
@@ -127,8 +128,8 @@ class TriggerJoin:
 
     layout: Layout
     function_name: Callable[[int], str]
-    tasks: dict[int, str]
-    """Names by tid; grows while batches are read."""
+    names: TaskNames
+    """Of tasks; grows while batches are read."""
     triggers: list[Trigger] = field(default_factory=lambda: [Trigger()])
     _books: dict[str, _Book] = field(default_factory=dict)
     _links: _Book = field(init=False)
@@ -237,6 +238,8 @@ class TriggerJoin:
                 records["work_function"],
                 records["stack"].astype(np.uint64),
                 origins["tid"].astype(np.uint64),
+                self.names.places(records["tid"], records["time_ns"]) << np.uint64(8)
+                | self.names.places(origins["tid"], origins["time_ns"]),
             ]
         )
 
@@ -266,28 +269,33 @@ class TriggerJoin:
         origin = origins[row]
         queued = bool(origin["tid"]) and origin["context"] == _TASK
         return Trigger(
-            task=self.tasks.get(tid, "?"),
+            task=self.names.name(tid, int(record["time_ns"])),
             tid=tid,
             work=work,
-            origin=self._task_label(int(origin["tid"])) if queued else "",
+            origin=self._task_label(origin) if queued else "",
             **about,
         )
 
-    def _task_label(self, tid: int) -> str:
-        return f"{self.tasks.get(tid, '?')} {tid}"
+    def _task_label(self, record: np.void) -> str:
+        tid = int(record["tid"])
+        return f"{self.names.name(tid, int(record['time_ns']))} {tid}"
 
     def _join_wakers(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
         """Threads: who woke them, told with the event."""
         wakers = events["id"] >> np.uint64(32)
         chosen = np.flatnonzero(self._are(events, ["thread"]) & (wakers > 0))
         words, cpus = wakers[chosen], events["parent_id"][chosen]
-        interner = Interner(lambda row: self._intern(self._woken_by(int(words[row]), cpus[row])))
-        index[chosen] = interner.numbers([words, cpus.astype(np.uint64)])
+        times = events["start_ns"][chosen]
+        interner = Interner(
+            lambda row: self._intern(self._woken_by(int(words[row]), cpus[row], int(times[row])))
+        )
+        places = self.names.places(words, times)
+        index[chosen] = interner.numbers([words, cpus.astype(np.uint64), places])
 
-    def _woken_by(self, waker: int, cpu: int) -> Trigger:
+    def _woken_by(self, waker: int, cpu: int, time_ns: int) -> Trigger:
         contextual = self.layout.wakers.get("CONTEXT", 1 << 32)
         if waker < contextual:
-            return Trigger(self.tasks.get(waker, "?"), waker, int(cpu))
+            return Trigger(self.names.name(waker, time_ns), waker, int(cpu))
         context = waker - contextual
         name = "the idle loop" if context == _TASK else _CONTEXTS[context]
         return Trigger(context=name, cpu=int(cpu))
@@ -304,16 +312,19 @@ class TriggerJoin:
             return
         words = np.ascontiguousarray(events["object"][chosen])
         raisers = words.view(raiser)
-        cpus = events["cpu"][chosen]
-        interner = Interner(lambda row: self._intern(self._raised_by(raisers[row], int(cpus[row]))))
-        index[chosen] = interner.numbers([words, cpus.astype(np.uint64)])
+        cpus, times = events["cpu"][chosen], events["start_ns"][chosen]
+        interner = Interner(
+            lambda row: self._intern(self._raised_by(raisers[row], int(cpus[row]), int(times[row])))
+        )
+        places = self.names.places(raisers["tid"], times)
+        index[chosen] = interner.numbers([words, cpus.astype(np.uint64), places])
 
-    def _raised_by(self, raiser: np.void, cpu: int) -> Trigger:
+    def _raised_by(self, raiser: np.void, cpu: int, time_ns: int) -> Trigger:
         context = int(raiser["context"]) - 1
         tid = int(raiser["tid"])
         if context == _TASK:
             return (
-                Trigger(self.tasks.get(tid, "?"), tid, cpu)
+                Trigger(self.names.name(tid, time_ns), tid, cpu)
                 if tid
                 else Trigger(context="the idle loop", cpu=cpu)
             )

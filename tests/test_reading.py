@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from noisetop.event import Flag
 from noisetop.reading import RecordReader
+from noisetop.rows import joined
 from tests.recordings import events, layout, names
 
 
@@ -52,6 +54,27 @@ def test_a_held_event_finds_its_own_trigger_among_later_ones() -> None:
     later = one.read(sent[6:].view(ran.dtype), last=True)
     assert len(first) == 0
     assert [one.join.triggers[n].tid for n in later["trigger"]] == list(range(100, 109))
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 4])
+def test_who_sent_it_goes_by_the_name_of_then(pieces: int) -> None:
+    """A task that forks is called like its parent until it runs its own program."""
+    one = reader()
+    kinds = {kind.name: number for number, kind in one.layout.kinds.items()}
+    rows = []
+    for comm, told_ns in ((b"bash", 1000), (b"ls", 2000)):
+        name = {"tid": 100, "comm": comm, "start_ns": told_ns, "flags": Flag.NAME}
+        sent = np.zeros(1, one.layout.trigger)
+        sent["time_ns"], sent["tid"], sent["object"] = told_ns + 100, 100, 0xC5D
+        sent["source"], sent["flags"] = kinds["csd_queue"], Flag.TRIGGER
+        rows += [events({**name, "source": "thread"}), sent.view(one.layout.event)]
+        rows.append(events({"source": "csd", "object": 0xC5D, "start_ns": told_ns + 200}))
+    read = [
+        one.read(piece, last=number == pieces - 1)
+        for number, piece in enumerate(np.array_split(joined(rows), pieces))
+    ]
+    triggers = [one.join.triggers[row["trigger"]] for table in read for row in table]
+    assert [(one.task, one.tid) for one in triggers] == [("bash", 100), ("ls", 100)]
 
 
 def test_waits_are_added_up_by_victim_and_reason() -> None:
