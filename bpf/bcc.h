@@ -90,6 +90,15 @@ static __always_inline u32 kernel_task_cpu(struct task_struct *task)
 #endif
 }
 
+static __always_inline bool kernel_softirqs_are_preempted(struct task_struct *task)
+{
+#ifdef CONFIG_PREEMPT_RT
+	return true;
+#else
+	return false;
+#endif
+}
+
 /* Up to 6.17 only the private struct cfs_rq says so. */
 static __always_inline bool kernel_task_throttled(struct task_struct *task, u32 cpu)
 {

@@ -79,7 +79,8 @@ struct task_struct {
 	struct sched_entity se;
 	struct task_group *sched_task_group;
 	struct css_set *cgroups;
-	bool throttled; /* quota used up, per task since 6.18 */
+	bool throttled;          /* quota used up, per task since 6.18 */
+	int softirq_disable_cnt; /* PREEMPT_RT only */
 	unsigned long min_flt;
 	unsigned long maj_flt;
 	unsigned long numa_faults_locality[3]; /* with NUMA balancing: pages met by hint faults */
@@ -166,6 +167,12 @@ static __always_inline u32 kernel_task_cpu(struct task_struct *task)
 	if (bpf_core_field_exists(task->thread_info.cpu))
 		return task->thread_info.cpu;
 	return ((struct task_struct___pre_5_16 *)task)->cpu;
+}
+
+/* PREEMPT_RT serves softirqs in threads, and these can be preempted meanwhile. */
+static __always_inline bool kernel_softirqs_are_preempted(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->softirq_disable_cnt);
 }
 
 /* Whether its group has used up its quota on this CPU. */

@@ -11,6 +11,13 @@ struct noise_task {
 	u16 waker_cpu;
 	u16 wait_cpu;
 	u8 wait; /* enum noise_wait, plus one; 0: does not wait */
+	/* The softirq that it serves while it does not run, and the callback in that. */
+	u8 softirq;         /* vector plus one, 0: none */
+	u8 callback_source; /* plus one, 0: none */
+	u8 reserved;
+	u64 softirq_object;
+	u64 callback;
+	u64 callback_object;
 };
 
 /* A page fault on its way. */

@@ -82,13 +82,62 @@ static __always_inline u8 thread_softirq_flags(const char *comm)
 	return ksoftirqd || ktimers ? NOISE_FLAG_THREADED : 0;
 }
 
-/* Closes what ran until now. An interrupt cannot be open here, so what is was missed. */
-static __always_inline void thread_leave(struct noise_cpu *c)
+/*
+ * Closes what is open above the thread that leaves. A softirq that is preempted with its thread is
+ * recorded in segments and remembered for its return; nothing else can be open here, so what is was
+ * missed.
+ */
+static __noinline int thread_suspend(struct noise_cpu *c, struct task_struct *prev)
 {
+	if (!c || !prev)
+		return 0;
+	u32 softirq = LEVEL_BIT(SOFTIRQ) | LEVEL_BIT(SOFTIRQ_CALLBACK);
+	if (kernel_softirqs_are_preempted(prev) && c->open_levels & LEVEL_BIT(SOFTIRQ)) {
+		struct noise_frame *frame = &c->frames[NOISE_LEVEL_SOFTIRQ];
+		struct noise_frame *callback = &c->frames[NOISE_LEVEL_SOFTIRQ_CALLBACK];
+		struct noise_task *state = wait_state(c, FIELD(prev, pid), true);
+		bool called = c->open_levels & LEVEL_BIT(SOFTIRQ_CALLBACK);
+		if (state) {
+			state->softirq = frame->id + 1;
+			state->softirq_object = frame->object;
+			state->callback_source = called ? callback->source + 1 : 0;
+			state->callback = callback->id;
+			state->callback_object = callback->object;
+		}
+		if (called)
+			noise_close_and_commit(c, NOISE_LEVEL_SOFTIRQ_CALLBACK,
+					       NOISE_FLAG_CONTINUED);
+		noise_close_and_commit(c, NOISE_LEVEL_SOFTIRQ, NOISE_FLAG_CONTINUED);
+		c->open_levels &= ~softirq;
+	}
 	if (c->open_levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK))) {
 		noise_lose(c, NOISE_LOSS_UNBALANCED);
 		c->open_levels &= LEVEL_BIT(THREAD) | LEVEL_BIT(WORK);
 	}
+	return 0;
+}
+
+/* The reverse, unless nobody loses time by it any more. */
+static __noinline int thread_resume(struct noise_cpu *c, struct noise_task *state)
+{
+	if (!c || !state)
+		return 0;
+	u32 vector = state->softirq - 1, called = state->callback_source;
+	state->softirq = 0;
+	if (noise_victims != NOISE_VICTIMS_USERS && !c->victim_tid)
+		return 0;
+	noise_open(c, NOISE_LEVEL_SOFTIRQ, softirq_source, vector, state->softirq_object);
+	if (called)
+		noise_open(c, NOISE_LEVEL_SOFTIRQ_CALLBACK, called - 1, state->callback,
+			   state->callback_object);
+	return 0;
+}
+
+/* Closes what ran until now. */
+static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct *prev)
+{
+	if (c->open_levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK)))
+		thread_suspend(c, prev);
 	if (c->open_levels & LEVEL_BIT(WORK))
 		noise_close_and_commit(c, NOISE_LEVEL_WORK,
 				       NOISE_FLAG_CONTINUED | NOISE_FLAG_THREADED);
@@ -199,7 +248,7 @@ int thread_switch(u64 *ctx)
 		thread_resync(c, prev);
 	if (noise_traces_faults)
 		fault_park(c, FIELD(prev, pid), runnable);
-	thread_leave(c);
+	thread_leave(c, prev);
 
 	bool next_is_victim = noise_is_victim(next, FIELD(next, tgid), FIELD(next, flags));
 	if (noise_traces_faults)
@@ -218,5 +267,10 @@ int thread_switch(u64 *ctx)
 	if (c->victim_tid)
 		trigger_tell_name(c, next);
 	thread_enter(c, next, next_is_victim, waker);
+	if (kernel_softirqs_are_preempted(next)) {
+		struct noise_task *state = wait_state(c, tid, false);
+		if (state && state->softirq)
+			thread_resume(c, state);
+	}
 	return 0;
 }
