@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import resource
 import time
 from collections.abc import Iterable
@@ -33,6 +34,7 @@ _BATCH_LIMIT_BYTES = 256 << 20
 _SETTLE_S = 0.05
 _SOFTWARE_EVENT = "perf_event"
 """Section of the programs that only run when asked for."""
+_PAIR = re.compile(r"_entry$|_exit$|(?<=_execute)_(start|end)$")
 _TWINS = ("_twin_1", "_twin_2")  # each makes up for the other's misses: bpf/timer.bpf.c
 
 
@@ -275,14 +277,15 @@ class Tracer:
         return {key: tuple(map(name, addresses)) for key, addresses in stacks.items()}
 
     def missing(self) -> tuple[str, ...]:
-        """What this kernel has no tracepoints for, by their names without _entry and _exit."""
-        absent = (
-            p["tracepoint"]
-            for p in self._session.programs()
-            if not p["loaded"] and p["tracepoint"] != _SOFTWARE_EVENT
-        )
-        names = (name.removesuffix("_entry").removesuffix("_exit") for name in absent)
-        return tuple(dict.fromkeys(names))
+        """What this kernel has no tracepoints for, by their names without what tells the two of a
+        pair apart, and what it refused to load, with the reason."""
+        reasons: dict[str, str] = {}
+        for program in self._session.programs():
+            if not program["loaded"] and program["tracepoint"] != _SOFTWARE_EVENT:
+                name = _PAIR.sub("", program["tracepoint"])
+                refusal = f" ({program['name']} was refused: {program['refusal']})"
+                reasons[name] = refusal if program["refusal"] else reasons.get(name, "")
+        return tuple(name + reason for name, reason in reasons.items())
 
     def own_cost(self) -> OwnCost:
         """What the tool used since the books were opened."""

@@ -239,7 +239,7 @@ static PyObject *session_counters(PyObject *self, PyObject *unused)
 	return result;
 }
 
-static PyObject *describe_program(struct bpf_program *program)
+static PyObject *describe_program(const struct tracer *t, struct bpf_program *program)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
@@ -247,11 +247,13 @@ static PyObject *describe_program(struct bpf_program *program)
 		      !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size);
 	const char *section = bpf_program__section_name(program);
 	const char *tracepoint = strchr(section, '/');
-	return Py_BuildValue("{s:s,s:s,s:N,s:K,s:K,s:K}", "name", bpf_program__name(program),
+	const char *refusal = tracer__refusal(t, bpf_program__name(program));
+	return Py_BuildValue("{s:s,s:s,s:N,s:s,s:K,s:K,s:K}", "name", bpf_program__name(program),
 			     "tracepoint", tracepoint ? tracepoint + 1 : section, "loaded",
-			     PyBool_FromLong(loaded), "run_count", (unsigned long long)info.run_cnt,
-			     "run_time_ns", (unsigned long long)info.run_time_ns,
-			     "recursion_misses", (unsigned long long)info.recursion_misses);
+			     PyBool_FromLong(loaded), "refusal", refusal ? refusal : "",
+			     "run_count", (unsigned long long)info.run_cnt, "run_time_ns",
+			     (unsigned long long)info.run_time_ns, "recursion_misses",
+			     (unsigned long long)info.recursion_misses);
 }
 
 static PyObject *session_programs(PyObject *self, PyObject *unused)
@@ -263,7 +265,7 @@ static PyObject *session_programs(PyObject *self, PyObject *unused)
 	struct bpf_program *program;
 	bpf_object__for_each_program(program, t->skeleton->obj)
 	{
-		PyObject *entry = describe_program(program);
+		PyObject *entry = describe_program(t, program);
 		int err = entry ? PyList_Append(list, entry) : -1;
 		Py_XDECREF(entry);
 		if (err) {

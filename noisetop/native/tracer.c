@@ -21,7 +21,8 @@ _Static_assert(offsetof(struct noise_cpu, tails) % 64 == 0, "what user space wri
 
 /* Ring of a CPU that only causes: 256 KiB, 80,000 triggers/s. */
 #define TRIGGER_RECORDS 4096
-#define PCPU_HOT_PREEMPT_COUNT 8 /* behind the pointer to the current task */
+#define ESSENTIAL "thread_switch" /* tells who the victim is */
+#define PCPU_HOT_PREEMPT_COUNT 8  /* behind the pointer to the current task */
 
 static char last_message[256];
 
@@ -69,17 +70,59 @@ static int fail(struct tracer_error *error, const char *step, int err)
 	return err;
 }
 
-/* Leaves out the programs whose tracepoint this kernel does not have, told by its BTF. */
+static const char *tracepoint_of(const struct bpf_program *program)
+{
+	const char *slash = strchr(bpf_program__section_name(program), '/');
+	return slash ? slash + 1 : "";
+}
+
+/* Length of a tracepoint's name without what tells the two of a pair apart. */
+static size_t stem_of(const char *tracepoint)
+{
+	static const char *const ends[] = {"_entry", "_exit", "_start", "_end"};
+	size_t length = strlen(tracepoint);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t end = strlen(ends[i]);
+		if (length > end && !strcmp(tracepoint + length - end, ends[i]))
+			return length - end;
+	}
+	return length;
+}
+
+const char *tracer__refusal(const struct tracer *t, const char *program)
+{
+	for (size_t i = 0; i < t->refusal_count; i++)
+		if (!strcmp(t->refusals[i].program, program))
+			return t->refusals[i].reason;
+	return NULL;
+}
+
+/* Whether this program or the other one of its pair was refused: half a pair counts nothing. */
+static bool is_refused(const struct tracer *t, const struct bpf_program *program)
+{
+	const char *tracepoint = tracepoint_of(program);
+	struct bpf_program *other;
+	bpf_object__for_each_program(other, t->skeleton->obj)
+	{
+		size_t stem = stem_of(tracepoint);
+		if (stem == stem_of(tracepoint_of(other)) &&
+		    !strncmp(tracepoint, tracepoint_of(other), stem) &&
+		    tracer__refusal(t, bpf_program__name(other)))
+			return true;
+	}
+	return false;
+}
+
+/* Leaves out what the verifier refused and the programs whose tracepoint the kernel's BTF lacks. */
 static void leave_out_missing(struct tracer *t, const struct btf *kernel)
 {
 	struct bpf_program *program;
 	bpf_object__for_each_program(program, t->skeleton->obj)
 	{
 		char type_name[128];
-		const char *tracepoint = strchr(bpf_program__section_name(program), '/');
-		snprintf(type_name, sizeof(type_name), "btf_trace_%s",
-			 tracepoint ? tracepoint + 1 : "");
-		if (btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF) < 0)
+		snprintf(type_name, sizeof(type_name), "btf_trace_%s", tracepoint_of(program));
+		if (btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF) < 0 ||
+		    is_refused(t, program))
 			bpf_program__set_autoload(program, false);
 	}
 }
@@ -183,6 +226,15 @@ static int configure(struct tracer *t, struct tracer_error *error)
 	return err ? fail(error, "open", err) : 0;
 }
 
+static int open_object(struct tracer *t, struct tracer_error *error)
+{
+	last_message[0] = '\0';
+	t->skeleton = noisetop_bpf__open();
+	if (!t->skeleton)
+		return fail(error, "open", -errno);
+	return configure(t, error);
+}
+
 int tracer__open(struct tracer *t, const struct tracer_config *config, struct tracer_error *error)
 {
 	t->config = *config;
@@ -199,11 +251,7 @@ int tracer__open(struct tracer *t, const struct tracer_config *config, struct tr
 		return fail(error, "open", -ENOMEM);
 	memcpy(t->cpus, config->cpus, config->cpu_count * sizeof(*t->cpus));
 	t->config.cpus = t->cpus;
-	last_message[0] = '\0';
-	t->skeleton = noisetop_bpf__open();
-	if (!t->skeleton)
-		return fail(error, "open", -errno);
-	return configure(t, error);
+	return open_object(t, error);
 }
 
 static int map_into_memory(struct bpf_map *map, void **address, size_t *bytes)
@@ -219,11 +267,48 @@ static int map_into_memory(struct bpf_map *map, void **address, size_t *bytes)
 	return 0;
 }
 
+/*
+ * Notes the program that the last message names, so that it is left out the next time. False where
+ * the failure is not about one program, or about the one without which nothing can be accounted.
+ */
+static bool note_refusal(struct tracer *t, int err)
+{
+	struct tracer_refusal refusal = {0};
+	const char *name = strstr(last_message, "prog '");
+	if (err == -EPERM || err == -ENOMEM || !name ||
+	    sscanf(name, "prog '%63[^']': %159[^\n]", refusal.program, refusal.reason) < 1)
+		return false;
+	if (!strcmp(refusal.program, ESSENTIAL) || tracer__refusal(t, refusal.program))
+		return false;
+	struct tracer_refusal *grown =
+		realloc(t->refusals, (t->refusal_count + 1) * sizeof(refusal));
+	if (!grown)
+		return false;
+	t->refusals = grown;
+	t->refusals[t->refusal_count++] = refusal;
+	return true;
+}
+
+/* libbpf loads all programs or none: without those that were refused it begins anew. */
+static int load_what_passes(struct tracer *t, struct tracer_error *error)
+{
+	int err;
+	while ((err = noisetop_bpf__load(t->skeleton))) {
+		if (!note_refusal(t, err))
+			return fail(error, "load", err);
+		noisetop_bpf__destroy(t->skeleton);
+		err = open_object(t, error);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 int tracer__load(struct tracer *t, struct tracer_error *error)
 {
-	int err = noisetop_bpf__load(t->skeleton);
+	int err = load_what_passes(t, error);
 	if (err)
-		return fail(error, "load", err);
+		return err;
 	err = map_into_memory(t->skeleton->maps.noise_cpus, (void **)&t->states, &t->states_bytes);
 	if (!err)
 		err = map_into_memory(t->skeleton->maps.noise_records, (void **)&t->records,
@@ -259,6 +344,7 @@ void tracer__destroy(struct tracer *t)
 	if (t->records)
 		munmap(t->records, t->records_bytes);
 	noisetop_bpf__destroy(t->skeleton);
+	free(t->refusals);
 	free(t->cpus);
 	free(t->baseline);
 	free(t->closing);

@@ -38,8 +38,16 @@ struct buffer {
 	size_t capacity;
 };
 
+/* A program that this kernel's verifier does not take, and its last words. */
+struct tracer_refusal {
+	char program[64];
+	char reason[160];
+};
+
 struct tracer {
 	struct tracer_config config;
+	struct tracer_refusal *refusals;
+	size_t refusal_count;
 	uint32_t *cpus;
 	struct noisetop_bpf *skeleton;
 	struct noise_cpu *states;    /* mapped, one per watched CPU */
@@ -82,6 +90,8 @@ int tracer__open(struct tracer *t, const struct tracer_config *config, struct tr
 int tracer__load(struct tracer *t, struct tracer_error *error);
 int tracer__attach(struct tracer *t, struct tracer_error *error);
 void tracer__destroy(struct tracer *t);
+/* Why the verifier refused a program itself; NULL where it did not. */
+const char *tracer__refusal(const struct tracer *t, const char *program);
 
 /* fault.c: 0 or -errno. Nothing happens unless faults are asked for. */
 int fault__configure(struct tracer *t);

@@ -1,0 +1,63 @@
+"""A kernel that refuses a program of ours: one source is missing, with the reason, and no more.
+
+Such a kernel is made up from this one: in a mount namespace its BTF calls a field by another name.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from noisetop import system
+from tests.kernel.loads import workload
+from tests.kernel.program import PROGRAM
+
+pytestmark = pytest.mark.kernel
+
+BTF = Path("/sys/kernel/btf/vmlinux")
+CPUS = system.online_cpus()
+
+
+def run_without(field: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """noisetop where no struct has a field of that name."""
+    name = f"\0{field}\0".encode()
+    edited = folder / "btf"
+    kernel = BTF.read_bytes()
+    assert kernel.count(name) == 1
+    edited.write_bytes(kernel.replace(name, name[:-2] + b"_\0"))
+    script = 'mount --bind "$0" "$1" && shift && exec "$@"'
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, edited, BTF, PROGRAM, *arguments],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("field", "tracepoint", "program"),
+    [
+        ("cpus_ptr", "sched_waking", "wait_waking"),
+        ("current_work", "workqueue_execute", "work_entry"),
+    ],
+)
+def test_one_source_is_missing(field: str, tracepoint: str, program: str, tmp_path: Path) -> None:
+    with workload("timerfd", max(CPUS), min(CPUS), 500):
+        done = run_without(field, tmp_path, "--json", "-c", str(max(CPUS)), "-d", "1s")
+    assert done.returncode == 0, done.stderr
+    last = json.loads(done.stdout.splitlines()[-1])
+    named = [name for name in last["missing_sources"] if name.split()[0] == tracepoint]
+    assert len(named) == 1
+    assert f"({program} was refused: " in named[0]
+    assert field in named[0]
+    timers = [s for s in last["cpus"][str(max(CPUS))]["sources"] if s["path"][0] == "timer"]
+    assert sum(source["count"] for source in timers) > 100
+
+
+def test_without_the_one_that_tells_the_victim_it_says_why(tmp_path: Path) -> None:
+    done = run_without("prev_sum_exec_runtime", tmp_path, "--json", "-c", "0", "-d", "1s")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "thread_switch" in line
+    assert "prev_sum_exec_runtime" in line
