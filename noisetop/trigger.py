@@ -237,7 +237,8 @@ class TriggerJoin:
                 | records["context"].astype(np.uint64),
                 records["work_function"],
                 records["stack"].astype(np.uint64),
-                origins["tid"].astype(np.uint64),
+                origins["tid"].astype(np.uint64) << np.uint64(8)
+                | origins["context"].astype(np.uint64),
                 self.names.places(records["tid"], records["time_ns"]) << np.uint64(8)
                 | self.names.places(origins["tid"], origins["time_ns"]),
             ]
