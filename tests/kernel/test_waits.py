@@ -117,6 +117,8 @@ def quota(percent: int) -> Iterator[Path]:
     legacy = Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
     root = Path("/sys/fs/cgroup/cpu" if legacy.parent.is_dir() else "/sys/fs/cgroup")
     group = root / name
+    if not legacy.parent.is_dir():
+        (root / "cgroup.subtree_control").write_text("+cpu")
     group.mkdir()
     try:
         if (group / "cpu.cfs_quota_us").exists():

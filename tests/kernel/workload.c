@@ -26,13 +26,14 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #define NSEC_PER_SEC 1000000000L
 #define PAGES 4
-#define ACTORS 8
+#define ACTORS 64
 #define DELAY_NS 300000
 #define BURST_NS 100000
 
@@ -142,6 +143,13 @@ static void expire_posix_timer(void)
 	check(sigwaitinfo(&signals, NULL) == SIGRTMIN, "sigwaitinfo");
 }
 
+/* Arms a timer of the CPU time of the whole process that does not expire: somebody has to look. */
+static void arm_cpu_timer(void)
+{
+	struct itimerval later = {.it_value.tv_sec = 50};
+	check(!setitimer(ITIMER_PROF, &later, NULL), "setitimer");
+}
+
 static void expire_nanosleep(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = DELAY_NS}, NULL);
@@ -237,6 +245,7 @@ static const struct kind {
 	{"timestamp", timestamp, false},
 	{"timerfd", expire_timerfd, true},
 	{"posix-timer", expire_posix_timer, true},
+	{"cpu-timer", arm_cpu_timer, false},
 	{"nanosleep", expire_nanosleep, true},
 	{"futex", expire_futex, true},
 	{"stat-refresh", refresh_statistics, false},
