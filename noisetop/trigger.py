@@ -71,6 +71,8 @@ class _Book:
     _objects: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     _keys: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     _base_ns: int = 0
+    _answered: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    """Which of the records an event was found for by ``find_once``."""
 
     def add(self, records: Triggers, keys: npt.NDArray[np.uint64]) -> None:
         """Adds triggers; ``keys`` is what each has in common with its event."""
@@ -82,6 +84,7 @@ class _Book:
         packed = self._pack(place.astype(np.uint64), both["time_ns"])
         order = np.argsort(packed, kind="stable")
         self.records, self._keys = taken(both, order), packed[order]
+        self._answered = np.concatenate([self._answered[kept], np.zeros(len(records), bool)])[order]
 
     def _key_objects(self) -> npt.NDArray[np.uint64]:
         return self._objects[(self._keys >> _TIME_BITS).astype(np.int64)]
@@ -120,6 +123,21 @@ class _Book:
         found = (self._objects[place] == keys) & (at >= 0)
         found &= self._keys[at] >> _TIME_BITS == place.astype(np.uint64)
         return np.where(found, at, -1)
+
+    def find_once(self, keys: npt.NDArray[np.uint64], before_ns: npt.NDArray[np.uint64]) -> Indices:
+        """The same, but leaves a trigger to the first event that it is found for, in whichever
+        batch: what caused a later one is missing, and to name nobody is better than to name the
+        wrong one."""
+        at = self.find(keys, before_ns)
+        if len(self._answered):
+            at[(at >= 0) & self._answered[at]] = -1
+        order = np.argsort(before_ns, kind="stable")
+        order = order[at[order] >= 0]
+        numbers, first = np.unique(at[order], return_index=True)
+        only = np.full(len(at), -1, np.int64)
+        only[order[first]] = numbers
+        self._answered[numbers] = True
+        return only
 
 
 @dataclass(slots=True)
@@ -218,9 +236,8 @@ class TriggerJoin:
             worked_on = _object_keys(started["object"], mine["id"][linked])
             keys[linked] = np.where(link >= 0, worked_on, 0)
             before[linked] = np.where(link >= 0, started["time_ns"], 0)
-        at = book.find(keys, before)
-        if name in _ANSWERED_ONCE:
-            at = _first_only(at, mine["start_ns"])
+        find = book.find_once if name in _ANSWERED_ONCE else book.find
+        at = find(keys, before)
         found = np.flatnonzero(at >= 0)
         if len(found):
             records = taken(book.records, at[found])
@@ -391,16 +408,6 @@ def _object_keys(
     """What a trigger and its event have in common: an object can be used again for another
     function, and then the two have nothing to do with each other."""
     return objects ^ (functions * _SPREAD)
-
-
-def _first_only(at: Indices, start_ns: npt.NDArray[np.uint64]) -> Indices:
-    """Leaves a trigger to the first event that it was found for: what caused a later one is
-    missing, and to name nobody is better than to name the wrong one."""
-    order = np.argsort(start_ns, kind="stable")
-    _, first = np.unique(at[order], return_index=True)
-    only = np.full(len(at), -1, np.int64)
-    only[order[first]] = at[order[first]]
-    return only
 
 
 def _link_keys(

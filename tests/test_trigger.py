@@ -9,11 +9,11 @@ TASK, INTERRUPT = 0, 2
 KWORKER, TIMERS = 9, 18
 
 
-def queued(*rows: dict[str, int]) -> Triggers:
-    """Records of work items that somebody queued."""
+def triggers(name: str, *rows: dict[str, int]) -> Triggers:
+    """Records of one kind of trigger."""
     shared = layout()
     made = np.zeros(len(rows), shared.trigger)
-    made["source"] = next(n for n, kind in shared.kinds.items() if kind.name == "work_queue")
+    made["source"] = next(n for n, kind in shared.kinds.items() if kind.name == name)
     for record, row in zip(made, rows, strict=True):
         for name, value in row.items():
             record[name] = value
@@ -26,7 +26,8 @@ def test_who_queued_the_work_of_a_sender_is_told_only_of_tasks() -> None:
     origin = {"time_ns": 100, "function": 1, "tid": TIMERS}
     sender = {"time_ns": 200, "function": 2, "tid": KWORKER, "work_function": 1}
     join.add(
-        queued(
+        triggers(
+            "work_queue",
             {**origin, "object": 0x10, "context": TASK},
             {**origin, "object": 0x20, "context": INTERRUPT},
             {**sender, "object": 0x30, "work": 0x10},
@@ -36,3 +37,17 @@ def test_who_queued_the_work_of_a_sender_is_told_only_of_tasks() -> None:
     run = {"source": "work", "id": 2, "start_ns": 300}
     index, _ = join.join(events({**run, "object": 0x30}, {**run, "object": 0x40}))
     assert [join.triggers[i].origin for i in index.tolist()] == ["ktimers/0 18", ""]
+
+
+def test_a_call_is_answered_once_in_whichever_batch() -> None:
+    join = TriggerJoin(layout(), hex, {TIMERS: "ktimers/0"})
+    join.add(triggers("csd_queue", {"time_ns": 100, "object": 0x10, "function": 2, "tid": TIMERS}))
+    call = {"source": "csd", "id": 2, "object": 0x10}
+    found = [join.join(events({**call, "start_ns": start}))[0][0] for start in (200, 300)]
+    assert [join.triggers[number].task for number in found] == ["ktimers/0", ""]
+    at_once = TriggerJoin(layout(), hex, {TIMERS: "ktimers/0"})
+    at_once.add(
+        triggers("csd_queue", {"time_ns": 100, "object": 0x10, "function": 2, "tid": TIMERS})
+    )
+    both = events({**call, "start_ns": 200}, {**call, "start_ns": 300})
+    assert at_once.join(both)[0].tolist() == [int(number) for number in found]
