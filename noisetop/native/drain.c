@@ -16,6 +16,7 @@
 
 #define NSEC_PER_SEC 1000000000ull
 #define SPOOL_BLOCK_BYTES (1u << 20)
+#define SPOOL_EARLY_BYTES (64u << 20)
 #define LOSSES_INTERVAL_NS NSEC_PER_SEC
 #define WRITERS_NS 1000000
 #define DRAIN_NICE -15
@@ -101,10 +102,10 @@ static void spool__append(struct tracer *t, const struct noise_event *events, si
 	static const struct noise_block no_header;
 	size_t bytes = count * sizeof(*events);
 	int err = 0;
-	/* The head of the file is not written yet: a block's worth is kept until it is. */
-	if (!t->window_start_ns && t->staging.size >= SPOOL_BLOCK_BYTES)
-		return;
-	if (!t->staging.size)
+	/* The head of the file is not written yet: what explains later events is kept until it is. */
+	if (!t->window_start_ns && t->staging.size >= SPOOL_EARLY_BYTES)
+		err = -ENOSPC;
+	if (!err && !t->staging.size)
 		err = buffer__append(&t->staging, &no_header, sizeof(no_header));
 	if (!err)
 		err = buffer__append(&t->staging, events, bytes);
