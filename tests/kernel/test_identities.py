@@ -66,6 +66,12 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     path = tmp_path_factory.mktemp("loaded") / "loaded.noisetop"
     cpus = system.online_cpus()
     with contextlib.ExitStack() as stack:
+        file = stack.enter_context(path.open("wb", buffering=0))
+        tracer = stack.enter_context(
+            Tracer(Target(cpus), spool_fd=file.fileno(), keep_batches=True, ring_records=1 << 17)
+        )
+        writer = SpoolWriter(file.fileno(), tracer.layout)
+        writer.write_head(system.describe(), tracer.names, cpus)
         frequency = str(round(5000 * SHARE))
         stack.enter_context(stress("--timer", "1", "--timer-freq", frequency, "--sock", "1"))
         stack.enter_context(
@@ -74,12 +80,6 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
         stack.enter_context(workload("membarrier", cpus[-1], cpus[0], round(2000 * SHARE)))
         for cpu in system.isolated_cpus():  # nothing comes there by itself
             stack.enter_context(workload("timerfd", cpu, cpus[0], round(2000 * SHARE)))
-        file = stack.enter_context(path.open("wb", buffering=0))
-        tracer = stack.enter_context(
-            Tracer(Target(cpus), spool_fd=file.fileno(), keep_batches=True, ring_records=1 << 17)
-        )
-        writer = SpoolWriter(file.fileno(), tracer.layout)
-        writer.write_head(system.describe(), tracer.names, cpus)
         before = books.everything()
         tracer.open_books()
         before_too = books.everything()
