@@ -54,6 +54,12 @@ test-kernel: $(TOOLS) ## run the tests on the real kernel only; they fail where 
 	@packaging/prepare test
 	@$(KERNEL_TESTS)
 
+.PHONY: test-kernels
+test-kernels: $(TOOLS) ## run the tests of the kernel on those that people run, in QEMU: make test-kernels ARGS="-k bookworm"
+	@packaging/prepare kernels
+	@$(BIN)/pip install -q --group kernels
+	@$(BIN)/pytest tests/kernels/test_kernels.py $(ARGS)
+
 .PHONY: check
 check: lint ## everything about the code that needs no run: formats, lint, types, imports
 	$(BIN)/ruff format --check .

@@ -15,6 +15,9 @@ from noisetop.errors import NoisetopError
 from noisetop.privileges import check_privileges
 from noisetop.system import ROOT
 
+# Boots machines: only make test-kernels asks for it.
+collect_ignore = ["kernels"]
+
 # Names the markers whose tests must run: "kernel viewer".
 MUST_RUN = "NOISETOP_MUST_RUN"
 

@@ -1,0 +1,63 @@
+"""What this kernel offers to noisetop, against what is known of it. Runs inside a guest."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noisetop import system
+from noisetop.tracer import Target, Tracer
+from tests.kernel.loads import prepared
+from tests.kernel.tracing import trace
+from tests.kernels.catalogue import ISOLATED, KERNELS
+
+pytestmark = pytest.mark.kernel
+
+KERNEL = next(kernel for kernel in KERNELS if kernel.name == os.environ["NOISETOP_KERNEL"])
+CPUS = system.online_cpus()
+CPU = max(CPUS)
+
+
+def threads() -> set[str]:
+    names = set()
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            names.add(path.read_text().strip())
+        except FileNotFoundError:  # gone meanwhile
+            continue
+    return names
+
+
+def test_two_cores_are_isolated() -> None:
+    assert system.format_cpu_list(system.isolated_cpus()) == ISOLATED
+    assert system.format_cpu_list(system.nohz_full_cpus()) == ISOLATED
+
+
+def test_what_is_missing_is_what_is_known_to_be() -> None:
+    with Tracer(Target((CPU,)), house=(min(CPUS),)) as tracer:
+        missing = tracer.missing()
+    facts = {"release": os.uname().release, "missing": missing, "realtime": KERNEL.realtime}
+    Path(os.environ["NOISETOP_FACTS"]).write_text(json.dumps(facts))
+    assert sorted(missing) == sorted(KERNEL.lacks)
+
+
+def test_realtime_is_what_is_known_to_be() -> None:
+    realtime = Path("/sys/kernel/realtime")
+    assert KERNEL.realtime == (realtime.exists() and realtime.read_text().strip() == "1")
+    assert KERNEL.realtime == ({f"ktimers/{CPU}", f"rcuc/{CPU}"} <= threads())
+    assert KERNEL.realtime == any(name.startswith("irq/") for name in threads())
+
+
+def test_timers_of_the_softirq_run_where_this_kernel_runs_them() -> None:
+    """In the softirq on top of the task, or on PREEMPT_RT in a thread of their own."""
+    with prepared(CPU, min(CPUS), "timerfd:200:100") as load:
+        traced = trace(Target((CPU,)), load.run)
+    paths = {traced.sources[i].path for i in np.unique(traced.table["source"]).tolist()}
+    threaded = {path for path in paths if path[:2] == ("thread", f"ktimers/{CPU}")}
+    inline = {path for path in paths if path[:2] in (("softirq", "TIMER"), ("softirq", "HRTIMER"))}
+    assert bool(threaded) == KERNEL.realtime, paths
+    assert not (KERNEL.realtime and inline), paths
