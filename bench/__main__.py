@@ -16,7 +16,7 @@ from bench.parts import Part, PartResult, Plan, Target, all_parts, run_parts
 from bench.regression import compare
 from bench.table import Table, update_document, with_interval
 from bench.tools import Setting, all_tools, missing_tools
-from bench.tools.noisetop import other_checkout
+from bench.tools.noisetop import OTHER, commit_of, other_checkout
 from bench.tracepoints import available, used_names
 from bench.victim import running_victim
 from noisetop.errors import EXIT_FAILURE, NoisetopError, UsageError
@@ -39,6 +39,8 @@ class Outcome:
     machine: dict[str, object]
     rounds: int
     parts: dict[str, PartResult]
+    other: str = ""
+    """Which other checkout was measured beside this one; empty: none."""
 
     def as_json(self) -> dict[str, object]:
         """Ratios first."""
@@ -46,6 +48,7 @@ class Outcome:
         return {
             "machine": self.machine,
             "rounds": self.rounds,
+            "other_checkout": self.other,
             "ratios": {n: e.as_json() for r in results for n, e in r.ratios.items()},
             "targets": [
                 {
@@ -65,7 +68,8 @@ class Outcome:
 
     def markdown(self) -> dict[str, str]:
         """By part: the machine, the targets, the tables."""
-        head = f"{machine_line(self.machine)} {self.rounds} rounds.\n"
+        other = f" {OTHER.capitalize()}: {self.other}." if self.other else ""
+        head = f"{machine_line(self.machine)} {self.rounds} rounds.{other}\n"
         return {
             name: "\n".join([head, *targets_table(result), *(t.markdown() for t in result.tables)])
             for name, result in self.parts.items()
@@ -181,13 +185,15 @@ def measure(args: argparse.Namespace) -> Outcome:
             setting = Setting(cpu, housekeeping, Path(folder), available(used_names()))
             with running_victim(cpu, housekeeping, setting.folder) as victim:
                 results = run_parts(parts, Plan(tools, setting, victim, rounds), say)
-    return Outcome(describe_machine(), rounds, results)
+    other = commit_of(args.against) if args.against else ""
+    return Outcome(describe_machine(), rounds, results, other)
 
 
 def save(outcome: Outcome, args: argparse.Namespace) -> None:
     """The results, and where asked for the document and the baseline."""
     RESULTS.mkdir(exist_ok=True)
     name = f"parts-{'-'.join(map(str, sorted(args.part)))}" if args.part else "latest"
+    name += "-some-tools" if args.tool else ""
     text = json.dumps(outcome.as_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     (RESULTS / f"{name}.json").write_text(text)
     (RESULTS / f"{name}.md").write_text("\n".join(outcome.markdown().values()))
@@ -207,8 +213,10 @@ def save_baseline(outcome: Outcome) -> None:
 
 
 def ratios(outcome: Outcome) -> dict[str, dict[str, float]]:
-    """All ratios with their intervals, as the results have them."""
-    return finite({n: e.as_json() for r in outcome.parts.values() for n, e in r.ratios.items()})
+    """All ratios to compare with the baseline, with their intervals; no run has to have the other
+    checkout."""
+    found = {n: e for r in outcome.parts.values() for n, e in r.ratios.items()}
+    return finite({n: e.as_json() for n, e in found.items() if not n.endswith(f": {OTHER}")})
 
 
 def finite(entries: dict[str, dict[str, float | None]]) -> dict[str, dict[str, float]]:

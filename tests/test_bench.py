@@ -46,7 +46,7 @@ from bench.terminal import on_terminal, take_for
 from bench.tools import Seen, Session, Setting, Tool, all_tools, is_ours, missing_tools
 from bench.tools.bpftrace import parse_printed, parse_sums, script_for
 from bench.tools.libbpf_tools import parse_rows
-from bench.tools.noisetop import other_checkout, parse_closing, parse_samples
+from bench.tools.noisetop import commit_of, other_checkout, parse_closing, parse_samples
 from bench.tools.perf import parse_perf
 from bench.tools.trace_cmd import parse_ring_stats
 from bench.tracepoints import Tracepoint, available, pairs, sampled, used_names
@@ -236,6 +236,7 @@ class TestTools:
         program.write_text("")
         program.chmod(0o755)
         other = other_checkout(tmp_path)
+        assert commit_of(tmp_path) == str(tmp_path)
         assert not is_ours(other.name)
         assert other.program == str(program)
 

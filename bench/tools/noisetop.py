@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -87,6 +88,16 @@ def other_checkout(folder: Path) -> Tool:
     if not os.access(program, os.X_OK):
         raise UsageError(f"{program} is missing: run make build in {folder}")
     return Record(OTHER, str(program), "make build", command=(str(program),))
+
+
+def commit_of(folder: Path) -> str:
+    """The commit that a checkout is at, with its subject; its path where git does not tell."""
+    command = ["git", "-C", str(folder), "log", "-1", "--format=%h, %s"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return str(folder)
+    return told.stdout.strip()
 
 
 @dataclass(slots=True)
