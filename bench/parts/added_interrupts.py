@@ -15,7 +15,7 @@ from bench.table import Table, with_interval
 from bench.tools import is_ours
 from bench.victim import Load
 
-LOAD = Load("ipi-20k", "ipi", 20_000, 200)
+LOAD = Load("ipi-20k", "ipi", 20_000, 150)
 """Shorter than the time after which the kernel makes a real-time thread give way to others."""
 SENT_ROW = "CAL"
 """Where the kernel counts the IPIs that membarrier sends (x86)."""

@@ -27,12 +27,12 @@ STEADY_PERCENTILE = 10
 """Of the gaps that a disturbance hit: on a guest with steal the median wanders, this does not."""
 
 LOADS = (
-    Load("ipi-1k", "ipi", 1_000, 100),
+    Load("ipi-1k", "ipi", 1_000, 80),
     Load("ipi-20k", "ipi", 20_000, 60),
     Load("ipi-100k", "ipi", 100_000, 50),
-    Load("timer-1k", "timer", 1_000, 100),
+    Load("timer-1k", "timer", 1_000, 80),
     Load("timer-20k", "timer", 20_000, 60),
-    Load("ipi-1k-cold", "ipi", 1_000, 120, lines=16),
+    Load("ipi-1k-cold", "ipi", 1_000, 100, lines=16),
 )
 LIMITS = {"perf record": 0.5, "trace-cmd record": 0.7, "bpftrace sums": 0.7}
 GROWTH_LIMIT = 0.04

@@ -257,8 +257,9 @@ def tables_of(readings: dict[str, Reading], ratios: dict[str, Estimate]) -> tupl
         for name, reading in readings.items()
     )
     rounds = len(readings[REPORT].runs)
+    against_peers = Table("Time per event, noisetop : peer", ("ratio", "value"), pairs)
     return (
-        Table("Time per event, noisetop : peer", ("ratio", "value"), pairs),
+        *([against_peers] if pairs else []),
         Table(
             "Reading a recording",
             ("command", "million events", "s", "million events per s", "peak MiB"),
