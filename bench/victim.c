@@ -68,7 +68,9 @@ static struct stretch *calls; /* the disturber writes them: when it asked, when 
 static uint32_t *reported;
 static uint32_t *paid; /* what each call took its sender */
 static unsigned char *walk;
-static atomic_int spinning;
+/* A disturber that first gets its CPU when all is over must notice that, or it waits for ever. */
+enum phase { NOT_YET, SPINNING, OVER };
+static atomic_int phase;
 static atomic_ullong sent;
 
 static inline uint64_t ticks(void)
@@ -123,10 +125,10 @@ static void *disturb(void *argument)
 	uint64_t period = 1e9 / order->per_second / ns_per_tick;
 	uint64_t period_ns = 1000000000ull / order->per_second;
 	uint64_t backlog = BACKLOG_NS / ns_per_tick;
-	while (!atomic_load(&spinning))
+	while (atomic_load(&phase) == NOT_YET)
 		sched_yield();
 	uint64_t next = ticks();
-	while (atomic_load_explicit(&spinning, memory_order_relaxed)) {
+	while (atomic_load_explicit(&phase, memory_order_relaxed) == SPINNING) {
 		uint64_t asked = ticks();
 		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 		uint64_t number = atomic_load_explicit(&sent, memory_order_relaxed);
@@ -291,16 +293,17 @@ static void carry_out(const struct order *order, int disturber_cpu)
 	int timer = -1;
 	pthread_t disturber;
 	atomic_store(&sent, 0);
+	atomic_store(&phase, NOT_YET);
 	if (kind == TIMER)
 		timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
 	if (kind == IPI)
 		disturber = start_disturber(order, disturber_cpu);
 	be_first(true);
-	atomic_store(&spinning, 1);
+	atomic_store(&phase, SPINNING);
 	answer.spun_ns = order->milliseconds * 1000000ull;
 	uint64_t begin = ticks() + WARM_UP_NS / ns_per_tick;
 	uint64_t found = spin(order, timer, WARM_UP_NS + answer.spun_ns);
-	atomic_store(&spinning, 0);
+	atomic_store(&phase, OVER);
 	be_first(false);
 	if (kind == IPI)
 		pthread_join(disturber, NULL);
