@@ -69,6 +69,7 @@ const volatile struct {
 	enum noise_identity identity;
 	enum noise_flag flag;
 	enum noise_loss loss;
+	enum noise_tick tick;
 	enum noise_wait wait;
 	enum noise_context context;
 	enum noise_waker waker;
@@ -76,7 +77,7 @@ const volatile struct {
 	struct noise_trigger trigger;
 	struct noise_raiser raiser;
 	struct noise_block block;
-	struct noise_losses losses;
+	struct noise_books books;
 } noise_layout SEC(".rodata.layout") __attribute__((used));
 
 /* Sized by the loader: a value for each watched CPU, mapped into user space. */

@@ -116,6 +116,22 @@ enum noise_loss {
 	NOISE_LOSSES,
 };
 
+/*
+ * What came of an attempt to stop the tick: it stopped, or what kept it running. Reasons stand in the
+ * order of enum tick_dep_bits (include/linux/tick.h), one after its number there.
+ */
+enum noise_tick {
+	NOISE_TICK_STOPPED,
+	NOISE_TICK_POSIX_TIMER,
+	NOISE_TICK_PERF_EVENTS,
+	NOISE_TICK_SCHEDULER,
+	NOISE_TICK_CLOCK_UNSTABLE,
+	NOISE_TICK_RCU,
+	NOISE_TICK_RCU_EXPEDITED,
+	NOISE_TICK_OTHER,
+	NOISE_TICKS,
+};
+
 /* One source of noise, as its .bpf.c file declares it. */
 struct noise_source {
 	char name[24];
@@ -178,8 +194,8 @@ struct noise_trigger {
  * a file cut short loses its last block at most.
  */
 enum noise_block_kind {
-	NOISE_BLOCK_KIND_EVENTS, /* struct noise_event[] */
-	NOISE_BLOCK_KIND_LOSSES, /* struct noise_losses[], absolute counts since the books were opened */
+	NOISE_BLOCK_KIND_EVENTS,  /* struct noise_event[] */
+	NOISE_BLOCK_KIND_BOOKS,   /* struct noise_books[], absolute counts since they were opened */
 	NOISE_BLOCK_KIND_START,   /* u64: when the books were opened, CLOCK_MONOTONIC */
 	NOISE_BLOCK_KIND_JSON,    /* what is known only later, as one JSON object */
 	NOISE_BLOCK_KIND_SYMBOLS, /* kernel symbols, zlib-compressed lines "address name" */
@@ -193,10 +209,12 @@ struct noise_block {
 	noise_u64 bytes; /* of what follows, a multiple of 8 */
 };
 
-struct noise_losses {
+/* What is counted on a CPU beside the events. */
+struct noise_books {
 	noise_u32 cpu;
 	noise_u32 reserved;
-	noise_u64 counts[NOISE_LOSSES];
+	noise_u64 losses[NOISE_LOSSES];
+	noise_u64 ticks[NOISE_TICKS];
 };
 
 /* An interval that has begun. */
@@ -253,6 +271,7 @@ struct noise_cpu {
 	char comm[NOISE_COMM_LEN]; /* of the current kernel thread or intruder */
 	struct noise_frame frames[NOISE_LEVELS];
 	noise_u64 losses[NOISE_LOSSES];
+	noise_u64 ticks[NOISE_TICKS]; /* attempts to stop the tick */
 	noise_u32 wait_epoch; /* raised when nobody waits any more, whatever the counts say */
 	noise_u32 reserved_too;
 	noise_u32 named[NOISE_NAMED_TASKS]; /* hashes of tid and name told lately, by tid */

@@ -74,6 +74,7 @@ class Capture:
                 [asdict(figure) for figure in figures_of(hardware)],
                 tracer.absences(tracer.start_ns, tracer.end_ns),
                 missing_of(hardware),
+                tracer.tick_stops(),
             )
         except OSError as error:
             raise NoisetopError(

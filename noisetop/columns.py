@@ -15,6 +15,7 @@ from noisetop.event import Source
 from noisetop.hardware_figures import steal_ns
 from noisetop.sanitize import printable
 from noisetop.summary import ClassTotal, CpuSummary, SourceSummary, Summary
+from noisetop.tick import STOPPED, kept_by, reason_words
 from noisetop.trigger import Trigger
 from noisetop.units import format_count, format_ns
 
@@ -244,6 +245,21 @@ CPU_STEAL: Column[CpuRow] = Column(
 CPU_IDLE: Column[CpuRow] = Column(
     "idle_ns", "Idle", "ns", 7, lambda row: row.cpu.idle_ns or None, show_ns,
     "what ran while the CPU was idle: no noise, nobody lost time",
+)  # fmt: skip
+
+
+def _tick_kept_by(row: CpuRow) -> str | None:
+    kept = kept_by(row.cpu.tick_stops)
+    return f"{reason_words(kept[0][0])} {show_count(kept[0][1])}" if kept else None
+
+
+TICK_STOPPED: Column[CpuRow] = Column(
+    "tick_stopped", "Tick off", "", 8, lambda row: row.cpu.tick_stops.get(STOPPED) or None,
+    show_count, "how often the kernel stopped the tick",
+)  # fmt: skip
+TICK_KEPT_BY: Column[CpuRow] = Column(
+    "tick_kept_by", "Tick kept by", "", 25, _tick_kept_by, str,
+    "what most often kept the tick running, and how often", left=True,
 )  # fmt: skip
 
 

@@ -97,7 +97,6 @@ class Layout:
     def __init__(self, description: dict[str, Any]) -> None:
         self.description = description
         self.event = self.dtype("noise_event")
-        self.losses = self.dtype("noise_losses")
         self.block = self.dtype("noise_block")
         self.trigger = self.dtype("noise_trigger")
         self.victims = self._enum("noise_victims")
@@ -105,6 +104,11 @@ class Layout:
         self.block_kinds = self._enum("noise_block_kind")
         self.block_magic = int(description["block_magic"])
         self.loss_reasons = [name.lower() for name in self._enum("noise_loss")][:-1]
+        self.tick_reasons = (
+            [name.lower() for name in self._enum("noise_tick")][:-1]
+            if "noise_tick" in description["enums"]
+            else []
+        )
         self.kinds = {
             int(kind["id"]): SourceKind(
                 **{key: kind[key] for key in SourceKind.__slots__ if key in kind}

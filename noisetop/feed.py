@@ -10,6 +10,7 @@ from noisetop.hardware import Reading, difference, figures_of, missing_of
 from noisetop.live import Sample
 from noisetop.stopper import Stopper
 from noisetop.summary import Summarizer, Summary
+from noisetop.tick import TickStops, since
 from noisetop.tracer import Tracer
 from noisetop.waits import WaitBook
 
@@ -28,6 +29,8 @@ class TracerFeed:
     _total: Summarizer = field(init=False)
     _total_waits: WaitBook = field(default_factory=WaitBook)
     _total_start_ns: int = 0
+    _stops_at_start: dict[int, TickStops] = field(default_factory=dict)
+    _stops_at_last: dict[int, TickStops] = field(default_factory=dict)
     _last_ns: int = 0
     _total_hardware: Reading = field(init=False)
     _last_hardware: Reading = field(init=False)
@@ -50,27 +53,35 @@ class TracerFeed:
         now_ns = self.tracer.end_ns if ended else time.monotonic_ns()
         table = self.tracer.read()
         hardware = self.tracer.read_hardware()
-        waits = self.tracer.reader.waits
+        waits, stops = self.tracer.reader.waits, self.tracer.tick_stops()
         if self._reset_wanted.is_set():
             self._reset_wanted.clear()
             self._total = self._summarizer()
             self._total_waits.clear()
             self._total_start_ns = self._last_ns
             self._total_hardware = self._last_hardware
+            self._stops_at_start = self._stops_at_last
         interval = self._summarizer()
         for summarizer in (self._total, interval):
             summarizer.add(table)
         self._total_waits.merge(waits)
         start_ns, self._last_ns = self._last_ns, now_ns
+        total_stops = since(self._stops_at_start, stops)
+        stops, self._stops_at_last = since(self._stops_at_last, stops), stops
         sample = Sample(
             total=self._summary(
                 self._total,
                 self._total_waits,
                 (self._total_start_ns, now_ns),
                 difference(self._total_hardware, hardware),
+                total_stops,
             ),
             interval=self._summary(
-                interval, waits, (start_ns, now_ns), difference(self._last_hardware, hardware)
+                interval,
+                waits,
+                (start_ns, now_ns),
+                difference(self._last_hardware, hardware),
+                stops,
             ),
             ended=(self.stopper.reason or "the time is up") if ended else "",
         )
@@ -84,6 +95,7 @@ class TracerFeed:
         waits: WaitBook,
         period_ns: tuple[int, int],
         hardware: Reading,
+        tick_stops: dict[int, TickStops],
     ) -> Summary:
         return summarizer.summary(
             *period_ns,
@@ -95,6 +107,7 @@ class TracerFeed:
             absences=self.tracer.absences(*period_ns),
             hardware=figures_of(hardware),
             missing_hardware=missing_of(hardware),
+            tick_stops=tick_stops,
         )
 
     def reset(self) -> None:

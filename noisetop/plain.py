@@ -33,6 +33,7 @@ from noisetop.losses import describe_losses
 from noisetop.report_json import summary_as_dict
 from noisetop.sanitize import printable
 from noisetop.summary import Summary
+from noisetop.tick import tick_lines
 from noisetop.units import format_ns
 
 _CPU_COLUMNS: tuple[Column[CpuRow], ...] = (
@@ -84,8 +85,9 @@ def json_line(sample: Sample) -> str:
 def text_block(title: str, sample: Sample, now: datetime) -> str:
     """The interval as text, every line ended."""
     interval = sample.interval
-    lines = [_head(title, sample, now), *_cpu_lines(interval), "", *_source_lines(interval)]
-    lines += _fault_lines(interval)
+    ticks = tick_lines((cpu.cpu, cpu.tick_stops) for cpu in interval.cpus)
+    lines = [_head(title, sample, now), *_cpu_lines(interval), *ticks, ""]
+    lines += [*_source_lines(interval), *_fault_lines(interval)]
     if hardware := brief_line(interval.hardware, interval.duration_ns):
         lines += ["", f"hardware: {printable(hardware)}"]
     if sample.ended:

@@ -10,6 +10,7 @@ from noisetop.absence import Absence
 from noisetop.event import Interruptions, Source, interrupting
 from noisetop.hardware_figures import figures_from
 from noisetop.summary import Losses, OwnCost, Summarizer, Summary
+from noisetop.tick import TickStops
 from noisetop.trigger import Trigger
 from noisetop.waits import WaitBook
 
@@ -39,6 +40,8 @@ class Recording:
     missing: tuple[str, ...] = ()
     absences: tuple[Absence, ...] = ()
     """CPUs that were offline for a part of the period."""
+    tick_stops: dict[int, TickStops] = field(default_factory=dict)
+    """Attempts to stop the tick, by watched CPU."""
     tasks: dict[int, str] = field(default_factory=dict)
     """Names of victims by tid; complete only after all chunks were read."""
     ended: str = ""
@@ -79,6 +82,7 @@ class Recording:
             waits=self.waits.by_task(),
             hardware=figures_from(self.metadata.get("hardware")),
             missing_hardware=_lines(self.metadata.get("hardware_missing")),
+            tick_stops=self.tick_stops,
         )
 
 

@@ -10,6 +10,7 @@ from noisetop.absence import Absence, absences_as_list, absences_from_list
 from noisetop.event import Interruptions, Source
 from noisetop.recording import Recording
 from noisetop.summary import Losses, OwnCost
+from noisetop.tick import TickStops
 from noisetop.trigger import Trigger
 from noisetop.waits import REASONS, TaskWait, WaitBook
 
@@ -29,6 +30,7 @@ class About:
     own_cost: OwnCost
     missing: tuple[str, ...]
     absences: tuple[Absence, ...]
+    tick_stops: dict[int, TickStops]
     ended: str
     damage: str
 
@@ -43,6 +45,7 @@ def about_as_dict(recording: Recording) -> dict[str, Any]:
         "own_cost": asdict(recording.own_cost),
         "missing_sources": list(recording.missing),
         "absences": absences_as_list(recording.absences),
+        "tick_stops": {str(cpu): dict(stops) for cpu, stops in recording.tick_stops.items()},
         "ended": recording.ended,
         "damage": recording.damage,
         "metadata": recording.metadata,
@@ -66,6 +69,7 @@ def about_from_dict(content: dict[str, Any]) -> About:
         own_cost=own_cost_from_dict(content["own_cost"]),
         missing=tuple(map(str, content["missing_sources"])),
         absences=absences_from_list(content.get("absences", ())),
+        tick_stops=tick_stops_from_dict(content.get("tick_stops", {})),
         ended=str(content["ended"]),
         damage=str(content["damage"]),
     )
@@ -82,6 +86,14 @@ def losses_from_dict(content: dict[str, Any]) -> Losses:
         unwritten=int(content.get("unwritten", 0)),
         recursion_misses=int(content.get("recursion_misses", 0)),
     )
+
+
+def tick_stops_from_dict(content: dict[str, Any]) -> dict[int, TickStops]:
+    """Attempts to stop the tick, by CPU."""
+    return {
+        int(cpu): {str(reason): int(count) for reason, count in stops.items()}
+        for cpu, stops in content.items()
+    }
 
 
 def own_cost_from_dict(content: dict[str, Any]) -> OwnCost:
@@ -149,6 +161,7 @@ def recording_of(
         own_cost=about.own_cost,
         missing=about.missing,
         absences=about.absences,
+        tick_stops=about.tick_stops,
         tasks=names.tasks,
         ended=about.ended,
         damage=about.damage,

@@ -35,6 +35,7 @@ from noisetop.report_causes import by_line, by_trigger, stack_lines, wait_lines,
 from noisetop.sanitize import printable
 from noisetop.summary import OwnCost, SourceSummary, Summary
 from noisetop.system import format_cpu_list
+from noisetop.tick import tick_lines
 from noisetop.units import format_count, format_ns
 from noisetop.worst import WorstInterruption
 
@@ -69,6 +70,8 @@ def report_lines(report: Report, *, width: int, top: int, histogram_of: str) -> 
     yield from _section(FAULTS, _fault_lines(report.summary))
     yield from _section("Longest interruptions", _worst_lines(report, width))
     yield from _section(f"Net time per interruption, {histogram_of or 'all sources'}", histogram)
+    ticks = tick_lines((cpu.cpu, cpu.tick_stops) for cpu in report.summary.cpus)
+    yield from _section("Attempts to stop the tick", ticks)
     yield from _section("What the hardware admits", _hardware_lines(report.summary))
     yield from _section("On an idle CPU: no noise, nobody lost time", _idle_lines(report, top))
 

@@ -57,6 +57,7 @@ def _cpu(cpu: CpuSummary) -> dict[str, object]:
         "max_single_ns": cpu.max_single_ns,
         "max_single_start_ns": cpu.max_single_start_ns,
         "count": sum(one.count + one.idle_count for one in cpu.sources),
+        "tick_stops": dict(cpu.tick_stops),
         "sources": [_source(one) for one in cpu.sources],
         "faults": [_fault(one) for one in cpu.faults],
     }

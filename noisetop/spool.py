@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -26,10 +26,11 @@ from noisetop.event import Events, Flag, Interruptions, Layout
 from noisetop.naming import Names
 from noisetop.reading import RecordReader
 from noisetop.recording import Recording
-from noisetop.recording_json import losses_from_dict, own_cost_from_dict
+from noisetop.recording_json import losses_from_dict, own_cost_from_dict, tick_stops_from_dict
 from noisetop.sanitize import printable
 from noisetop.summary import Losses, OwnCost
 from noisetop.symbols import SymbolTable
+from noisetop.tick import TickStops
 
 MAGIC = b"noisetop recording 1\n"
 SUFFIX = ".noisetop"
@@ -76,6 +77,7 @@ class SpoolWriter:
         hardware: list[dict[str, Any]] | None = None,
         absences: tuple[Absence, ...] = (),
         hardware_missing: tuple[str, ...] = (),
+        tick_stops: Mapping[int, TickStops] | None = None,
     ) -> None:
         """Marks the recording as whole."""
         self._write_json(
@@ -88,6 +90,7 @@ class SpoolWriter:
                 "hardware": hardware or [],
                 "absences": absences_as_list(absences),
                 "hardware_missing": hardware_missing,
+                "tick_stops": tick_stops or {},
                 "ended": ended,
             }
         )
@@ -134,6 +137,7 @@ class _Blocks:
     """Offset and number of events."""
     symbols: SymbolTable | None = None
     losses: dict[int, dict[str, int]] = field(default_factory=dict)
+    tick_stops: dict[int, TickStops] = field(default_factory=dict)
     said: dict[str, Any] = field(default_factory=dict)
     start_ns: int = 0
     damage: str = ""
@@ -182,12 +186,13 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
     )
     reader = RecordReader(layout, names)
     said = blocks.said
+    cpus = tuple(map(int, head["cpus"]))
     end_ns = int(said.get("end_ns") or _last_end_ns(content, blocks, layout))
     if end_ns < blocks.start_ns:
         raise ValueError("it ends before it starts")
     return Recording(
         metadata=dict(head["metadata"]) | {key: said[key] for key in _LATE if said.get(key)},
-        cpus=tuple(map(int, head["cpus"])),
+        cpus=cpus,
         start_ns=blocks.start_ns,
         end_ns=end_ns,
         sources=reader.namer.sources,
@@ -199,6 +204,7 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
         own_cost=own_cost_from_dict(said.get("own_cost", {})),
         absences=absences_from_list(said.get("absences", ())),
         missing=tuple(map(str, said.get("missing", head["metadata"].get("missing", ())))),
+        tick_stops=_tick_stops_of(said, blocks, cpus),
         tasks=reader.tasks,
         ended=str(said.get("ended", "")),
         damage=blocks.damage or ("" if "end_ns" in said else "it was cut short"),
@@ -244,9 +250,10 @@ def _take(
     """Notes one block; kinds of a later version are passed over."""
     if kind == "EVENTS":
         blocks.events.append((offset, length // layout.event.itemsize))
-    elif kind == "LOSSES":
-        rows = np.frombuffer(content, layout.losses, length // layout.losses.itemsize, offset)
+    elif kind == "BOOKS":
+        rows = read_books(memoryview(content)[offset : offset + length], layout)
         blocks.losses = losses_by_cpu(rows, layout)
+        blocks.tick_stops = tick_stops_by_cpu(rows, layout)
     elif kind == "START":
         blocks.start_ns = int.from_bytes(content[offset : offset + 8], "little")
     elif kind == "JSON":
@@ -255,11 +262,25 @@ def _take(
         blocks.symbols = SymbolTable.unpack(content[offset : offset + length])
 
 
-def losses_by_cpu(rows: np.ndarray[Any, Any], layout: Layout) -> dict[int, dict[str, int]]:
-    """Counts per CPU and reason of an array of ``struct noise_losses``."""
+def read_books(content: bytes | memoryview, layout: Layout) -> npt.NDArray[np.void]:
+    """An array of ``struct noise_books``; what follows the last whole one is left out."""
+    dtype = layout.dtype("noise_books")
+    return np.frombuffer(content, dtype, len(content) // dtype.itemsize)
+
+
+def losses_by_cpu(books: npt.NDArray[np.void], layout: Layout) -> dict[int, dict[str, int]]:
+    """Counts per CPU and reason of an array of ``struct noise_books``."""
     return {
-        int(row["cpu"]): dict(zip(layout.loss_reasons, map(int, row["counts"]), strict=False))
-        for row in rows
+        int(row["cpu"]): dict(zip(layout.loss_reasons, map(int, row["losses"]), strict=False))
+        for row in books
+    }
+
+
+def tick_stops_by_cpu(books: npt.NDArray[np.void], layout: Layout) -> dict[int, TickStops]:
+    """Attempts to stop the tick per CPU, of the same."""
+    return {
+        int(row["cpu"]): dict(zip(layout.tick_reasons, map(int, row["ticks"]), strict=False))
+        for row in books
     }
 
 
@@ -276,6 +297,14 @@ def _last_end_ns(content: mmap.mmap, blocks: _Blocks, layout: Layout) -> int:
         ends = events["start_ns"][intervals] + events["gross_ns"][intervals]
         last_ns = max(last_ns, int(ends.max(initial=0)))
     return last_ns
+
+
+def _tick_stops_of(
+    said: dict[str, Any], blocks: _Blocks, cpus: tuple[int, ...]
+) -> dict[int, TickStops]:
+    if "tick_stops" in said:
+        return tick_stops_from_dict(said["tick_stops"])
+    return {cpu: stops for cpu, stops in blocks.tick_stops.items() if cpu in cpus}
 
 
 def _stacks_of(said: dict[str, Any]) -> dict[int, tuple[str, ...]]:

@@ -17,6 +17,7 @@ from noisetop.hardware_figures import HardwareFigure, instant_figures
 from noisetop.histogram import BUCKETS, Counts, bucket_of, percentile_ns
 from noisetop.rows import taken
 from noisetop.stretches import WorstStretches
+from noisetop.tick import TickStops, added
 from noisetop.trigger import Trigger
 from noisetop.trigger_totals import TriggerSummary, TriggerTotals, largest_first
 from noisetop.waits import TaskWait
@@ -74,6 +75,8 @@ class CpuSummary:
     faults: tuple[SourceSummary, ...] = ()
     """Page faults of victims, where they were traced: what those did themselves, so no noise. By
     kind; a source with a third step holds how long these slept, the others what they ran."""
+    tick_stops: TickStops = field(default_factory=dict)
+    """Attempts of the kernel to stop the tick."""
 
     @property
     def count(self) -> int:
@@ -194,6 +197,7 @@ class Summary:
             max_single_start_ns=worst.max_single_start_ns if worst else 0,
             sources=_merged(source for cpu in self.cpus for source in cpu.sources),
             faults=_merged(fault for cpu in self.cpus for fault in cpu.faults),
+            tick_stops=added(cpu.tick_stops for cpu in self.cpus),
         )
 
 
@@ -339,6 +343,7 @@ class Summarizer:
         absences: tuple[Absence, ...] = (),
         hardware: tuple[HardwareFigure, ...] = (),
         missing_hardware: tuple[str, ...] = (),
+        tick_stops: Mapping[int, TickStops] | None = None,
     ) -> Summary:
         """What was added so far, as the summary of the period from ``start_ns`` to ``end_ns``."""
         by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
@@ -350,7 +355,10 @@ class Summarizer:
                 moments.append((cpu, self.sources[index], count))
             else:
                 by_cpu.setdefault(cpu, []).append(self._source(index, row))
-        cpus = tuple(self._cpu(cpu, sources) for cpu, sources in sorted(by_cpu.items()))
+        stops = tick_stops or {}
+        cpus = tuple(
+            self._cpu(cpu, sources, stops.get(cpu, {})) for cpu, sources in sorted(by_cpu.items())
+        )
         tasks = tasks or {}
         return Summary(
             start_ns,
@@ -379,7 +387,7 @@ class Summarizer:
             triggers=self._by_trigger.of(row),
         )
 
-    def _cpu(self, cpu: int, rows: list[SourceSummary]) -> CpuSummary:
+    def _cpu(self, cpu: int, rows: list[SourceSummary], tick_stops: TickStops) -> CpuSummary:
         longest = self.stretches.longest_of(cpu)
         sources = [one for one in rows if one.source.noise_class != FAULT]
         faults = [one for one in rows if one.source.noise_class == FAULT]
@@ -391,4 +399,5 @@ class Summarizer:
             max_single_start_ns=longest.start_ns if longest else 0,
             sources=_largest_first(sources),
             faults=_largest_first(faults),
+            tick_stops=tick_stops,
         )

@@ -22,9 +22,10 @@ from noisetop.hotplug import HotplugWatch
 from noisetop.naming import Names
 from noisetop.privileges import explain
 from noisetop.reading import RecordReader
-from noisetop.spool import absences_block, losses_by_cpu
+from noisetop.spool import absences_block, losses_by_cpu, read_books, tick_stops_by_cpu
 from noisetop.summary import Losses, OwnCost
 from noisetop.symbols import SymbolTable, read_kallsyms
+from noisetop.tick import TickStops
 
 RING_RECORDS = 1 << 16
 """Records per CPU: 4 MiB, 1.6 million a second between two visits of the drain thread."""
@@ -250,7 +251,7 @@ class Tracer:
 
     def losses(self) -> Losses:
         """What was lost since the books were opened."""
-        rows = np.frombuffer(self._session.losses(), self.layout.losses)
+        rows = read_books(self._session.books(), self.layout)
         counters = self._session.counters()
         return Losses(
             by_cpu={
@@ -262,6 +263,12 @@ class Tracer:
             unwritten=counters["lost_spool"],
             recursion_misses=self._recursion_misses() - self._misses_before,
         )
+
+    def tick_stops(self) -> dict[int, TickStops]:
+        """Attempts to stop the tick since the books were opened, by watched CPU."""
+        rows = read_books(self._session.books(), self.layout)
+        stops = tick_stops_by_cpu(rows, self.layout)
+        return {cpu: stops[cpu] for cpu in self.target.cpus}
 
     def _recursion_misses(self) -> int:
         return sum(

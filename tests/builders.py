@@ -13,6 +13,7 @@ from noisetop.hardware_figures import HardwareFigure
 from noisetop.histogram import BUCKETS, bucket_of
 from noisetop.live import Sample
 from noisetop.summary import CpuSummary, Losses, OwnCost, SourceSummary, Summary, VictimWait
+from noisetop.tick import TickStops
 from noisetop.trigger_totals import TriggerSummary
 
 START_NS = 1_000_000_000_000
@@ -48,6 +49,7 @@ def cpu(
     max_single_ns: int | None = None,
     max_single_start_ns: int = START_NS,
     faults: tuple[SourceSummary, ...] = (),
+    tick_stops: TickStops | None = None,
 ) -> CpuSummary:
     """A CPU with these sources, sorted as a Summarizer does; max single: of its sources."""
     longest_ns = max((one.max_ns for one in sources), default=0)
@@ -60,6 +62,7 @@ def cpu(
         max_single_start_ns=max_single_start_ns if single_ns else 0,
         sources=tuple(sorted(sources, key=lambda one: (-one.net_ns, -one.idle_ns, one.source))),
         faults=faults,
+        tick_stops=tick_stops or {},
     )
 
 

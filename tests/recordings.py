@@ -19,6 +19,7 @@ from noisetop.recording import Recording
 from noisetop.spool import SpoolWriter
 from noisetop.summary import Losses, OwnCost
 from noisetop.symbols import SymbolTable
+from noisetop.tick import TickStops
 from noisetop.trigger import Trigger
 from noisetop.waits import TaskWait, WaitBook
 
@@ -110,6 +111,7 @@ def recording(
     own_cost: OwnCost | None = None,
     missing: tuple[str, ...] = (),
     absences: tuple[Absence, ...] = (),
+    tick_stops: dict[int, TickStops] | None = None,
     tasks: dict[int, str] | None = None,
     ended: str = "",
     damage: str = "",
@@ -129,6 +131,7 @@ def recording(
         own_cost=own_cost or OwnCost(),
         missing=missing,
         absences=absences,
+        tick_stops=tick_stops or {},
         tasks={100: "victim"} if tasks is None else tasks,
         ended=ended,
         damage=damage,
@@ -171,6 +174,7 @@ def everything() -> Recording:
         own_cost=OwnCost(5_000_000, 12, 150.5, 10, "0-1"),
         missing=("csd_function_entry",),
         absences=(Absence(3, START_NS + 7, None), Absence(4, None, START_NS + 9, watched=False)),
+        tick_stops={2: {"stopped": 4, "rcu": 1}, 3: {"stopped": 0, "rcu": 0}},
         tasks={100: "victim", 4_000_000: HOSTILE},
         ended="the process ended",
         damage="it was cut short",

@@ -13,6 +13,8 @@ from noisetop.columns import (
     SOURCE_CPU,
     SOURCE_FIGURES,
     SOURCE_IDLE,
+    TICK_KEPT_BY,
+    TICK_STOPPED,
     CpuRow,
     SourceRow,
     class_columns,
@@ -21,7 +23,7 @@ from noisetop.columns import (
 )
 from tests.builders import START_NS, cpu, source, summary
 
-CPU_COLUMNS = [CPU, *CPU_FIGURES, CPU_IDLE, MAX_SINGLE_AT] + [
+CPU_COLUMNS = [CPU, *CPU_FIGURES, CPU_IDLE, MAX_SINGLE_AT, TICK_STOPPED, TICK_KEPT_BY] + [
     column for name in CLASSES for column in class_columns(name)
 ]
 SOURCE_COLUMNS = [SOURCE, SOURCE_CPU, *SOURCE_FIGURES, *SOURCE_IDLE]
@@ -53,6 +55,15 @@ def _source_row(*durations_ns: int, idle_count: int = 0) -> SourceRow:
     )
     period = summary(cpu(1, one, source("ipi", "x", durations_ns=[3_000])), duration_ns=10**9 // 2)
     return next(row for row in source_rows(period, period.cpus[0]) if row.source is one)
+
+
+def test_what_kept_the_tick_is_named_with_its_count() -> None:
+    stops = {"stopped": 12, "perf_events": 3, "clock_unstable": 1_234_567}
+    period = summary(cpu(2, tick_stops=stops), cpu(3, tick_stops={"stopped": 0}))
+    rows = [cpu_row(period, one) for one in period.cpus]
+    assert [TICK_STOPPED.text(row) for row in rows] == ["12", NOTHING]
+    assert [TICK_KEPT_BY.text(row) for row in rows] == ["an unstable clock 1234567", NOTHING]
+    assert len(TICK_KEPT_BY.text(rows[0])) <= TICK_KEPT_BY.width
 
 
 def test_names_are_unique_and_titles_fit() -> None:

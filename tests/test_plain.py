@@ -43,6 +43,12 @@ def test_a_block_tells_the_time_the_cpus_and_the_sources() -> None:
     assert lines[7].endswith("timer › local_timer › tick_nohz_handler")
 
 
+def test_attempts_to_stop_the_tick_follow_the_cpus() -> None:
+    cpus = (cpu(1, tick_stops={"stopped": 5, "rcu": 1}), cpu(2, tick_stops={"stopped": 0}))
+    lines = text_block("", sample(summary(*cpus)), NOW).splitlines()
+    assert lines[5:7] == ["CPU 1: the tick was stopped 5 times; kept running by RCU once", ""]
+
+
 def test_columns_stay_where_they_are() -> None:
     blocks = [
         text_block("", one, NOW).splitlines() for one in growing((1, 20), [TICK, ("irq", "5 x")], 3)

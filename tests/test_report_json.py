@@ -26,6 +26,7 @@ def test_everything_in_a_summary_is_told() -> None:
             max_single_ns=3_500,
             max_single_start_ns=START_NS + 5,
             faults=(source("fault", "minor", durations_ns=[700, 300], max_start_ns=START_NS),),
+            tick_stops={"stopped": 3, "rcu": 1},
         ),
         duration_ns=7_000,
         losses=Losses(by_cpu={1: {"ring_full": 2}}, recursion_misses=1),
@@ -82,6 +83,7 @@ def test_everything_in_a_summary_is_told() -> None:
                 "max_single_ns": 3_500,
                 "max_single_start_ns": START_NS + 5,
                 "count": 6,
+                "tick_stops": {"stopped": 3, "rcu": 1},
                 "sources": [
                     {
                         "path": ["ipi", "call_function_single"],

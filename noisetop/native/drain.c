@@ -17,7 +17,7 @@
 #define NSEC_PER_SEC 1000000000ull
 #define SPOOL_BLOCK_BYTES (1u << 20)
 #define SPOOL_EARLY_BYTES (64u << 20)
-#define LOSSES_INTERVAL_NS NSEC_PER_SEC
+#define BOOKS_INTERVAL_NS NSEC_PER_SEC
 #define WRITERS_NS 1000000
 #define DRAIN_NICE -15
 #define AT_ONCE_NS 20000
@@ -203,13 +203,17 @@ void drain__now(struct tracer *t)
 	pthread_mutex_unlock(&t->pass);
 }
 
-static void read_losses(struct tracer *t, struct noise_losses *losses)
+static void read_books(struct tracer *t, struct noise_books *books)
 {
 	for (size_t i = 0; i < t->config.cpu_count; i++) {
-		losses[i].cpu = t->cpus[i];
+		struct noise_cpu *state = &t->states[i];
+		books[i].cpu = t->cpus[i];
 		for (int reason = 0; reason < NOISE_LOSSES; reason++)
-			losses[i].counts[reason] =
-				__atomic_load_n(&t->states[i].losses[reason], __ATOMIC_RELAXED);
+			books[i].losses[reason] =
+				__atomic_load_n(&state->losses[reason], __ATOMIC_RELAXED);
+		for (int reason = 0; reason < NOISE_TICKS; reason++)
+			books[i].ticks[reason] =
+				__atomic_load_n(&state->ticks[reason], __ATOMIC_RELAXED);
 	}
 }
 
@@ -217,29 +221,32 @@ static void read_losses(struct tracer *t, struct noise_losses *losses)
  * The counts and the moment that they belong to. Tried again when this thread was interrupted in
  * between; on a machine that never lets it through the last try counts.
  */
-static uint64_t read_losses_at_once(struct tracer *t, struct noise_losses *losses)
+static uint64_t read_books_at_once(struct tracer *t, struct noise_books *books)
 {
 	uint64_t now_ns = 0;
 	for (int i = 0; i < AT_ONCE_TRIES; i++) {
 		now_ns = monotonic_ns();
-		read_losses(t, losses);
+		read_books(t, books);
 		if (monotonic_ns() - now_ns < AT_ONCE_NS)
 			break;
 	}
 	return now_ns;
 }
 
-/* Counts since the books were opened, up to now or to their end, one entry per watched CPU. */
-void drain__losses(struct tracer *t, struct noise_losses *losses)
+/* Counts since the books were opened, up to now or to their end, one entry per CPU. */
+void drain__books(struct tracer *t, struct noise_books *books)
 {
 	pthread_mutex_lock(&t->lock);
 	if (t->window_end_ns)
-		memcpy(losses, t->closing, t->config.cpu_count * sizeof(*losses));
+		memcpy(books, t->closing, t->config.cpu_count * sizeof(*books));
 	else
-		read_losses(t, losses);
-	for (size_t i = 0; i < t->config.cpu_count; i++)
+		read_books(t, books);
+	for (size_t i = 0; i < t->config.cpu_count; i++) {
 		for (int reason = 0; reason < NOISE_LOSSES; reason++)
-			losses[i].counts[reason] -= t->baseline[i].counts[reason];
+			books[i].losses[reason] -= t->baseline[i].losses[reason];
+		for (int reason = 0; reason < NOISE_TICKS; reason++)
+			books[i].ticks[reason] -= t->baseline[i].ticks[reason];
+	}
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -257,21 +264,21 @@ static int spool__block(struct tracer *t, uint32_t kind, const void *payload, si
 	return err;
 }
 
-static void spool_losses(struct tracer *t)
+static void spool_books(struct tracer *t)
 {
 	if (t->spool_errno || !t->window_start_ns)
 		return;
-	struct noise_losses *losses = calloc(t->config.cpu_count, sizeof(*losses));
-	if (!losses)
+	struct noise_books *books = calloc(t->config.cpu_count, sizeof(*books));
+	if (!books)
 		return;
-	drain__losses(t, losses);
+	drain__books(t, books);
 	pthread_mutex_lock(&t->pass);
-	int err = spool__block(t, NOISE_BLOCK_KIND_LOSSES, losses,
-			       t->config.cpu_count * sizeof(*losses));
+	int err = spool__block(t, NOISE_BLOCK_KIND_BOOKS, books,
+			       t->config.cpu_count * sizeof(*books));
 	if (err)
 		t->spool_errno = -err;
 	pthread_mutex_unlock(&t->pass);
-	free(losses);
+	free(books);
 }
 
 /* A block of somebody else's, between those of the drain thread. */
@@ -292,7 +299,7 @@ int drain__append(struct tracer *t, const void *block, size_t bytes)
 uint64_t drain__open_books(struct tracer *t)
 {
 	pthread_mutex_lock(&t->pass);
-	uint64_t now_ns = read_losses_at_once(t, t->baseline);
+	uint64_t now_ns = read_books_at_once(t, t->baseline);
 	if (t->config.spool_fd >= 0)
 		t->spool_errno = -spool__block(t, NOISE_BLOCK_KIND_START, &now_ns, sizeof(now_ns));
 	pthread_mutex_lock(&t->lock);
@@ -332,7 +339,7 @@ static void *drain_thread(void *argument)
 	pin_to(t->config.drain_cpu);
 	/* A busy housekeeping CPU must not make events wait; without the right to ask it stays as it is. */
 	setpriority(PRIO_PROCESS, 0, DRAIN_NICE);
-	uint64_t next_ns = monotonic_ns(), next_losses_ns = next_ns + LOSSES_INTERVAL_NS;
+	uint64_t next_ns = monotonic_ns(), next_books_ns = next_ns + BOOKS_INTERVAL_NS;
 	bool stopping = false;
 	while (!stopping) {
 		next_ns += t->config.drain_interval_ns;
@@ -348,9 +355,9 @@ static void *drain_thread(void *argument)
 		if (stopping)
 			let_writers_finish();
 		drain__now(t);
-		if (t->config.spool_fd >= 0 && (stopping || monotonic_ns() >= next_losses_ns)) {
-			spool_losses(t);
-			next_losses_ns += LOSSES_INTERVAL_NS;
+		if (t->config.spool_fd >= 0 && (stopping || monotonic_ns() >= next_books_ns)) {
+			spool_books(t);
+			next_books_ns += BOOKS_INTERVAL_NS;
 		}
 	}
 	return NULL;
@@ -369,7 +376,7 @@ void drain__stop(struct tracer *t)
 	if (!t->thread_started)
 		return;
 	pthread_mutex_lock(&t->lock);
-	t->window_end_ns = read_losses_at_once(t, t->closing);
+	t->window_end_ns = read_books_at_once(t, t->closing);
 	t->stopping = true;
 	pthread_cond_signal(&t->wake);
 	pthread_mutex_unlock(&t->lock);

@@ -208,18 +208,18 @@ static PyObject *session_read(PyObject *self, PyObject *unused)
 	return bytes;
 }
 
-static PyObject *session_losses(PyObject *self, PyObject *unused)
+static PyObject *session_books(PyObject *self, PyObject *unused)
 {
 	struct tracer *t = tracer_of(self);
 	if (!t)
 		return NULL;
-	size_t bytes = t->config.cpu_count * sizeof(struct noise_losses);
-	struct noise_losses *losses = PyMem_Malloc(bytes);
-	if (!losses)
+	size_t bytes = t->config.cpu_count * sizeof(struct noise_books);
+	struct noise_books *books = PyMem_Malloc(bytes);
+	if (!books)
 		return PyErr_NoMemory();
-	drain__losses(t, losses);
-	PyObject *result = PyBytes_FromStringAndSize((char *)losses, bytes);
-	PyMem_Free(losses);
+	drain__books(t, books);
+	PyObject *result = PyBytes_FromStringAndSize((char *)books, bytes);
+	PyMem_Free(books);
 	return result;
 }
 
@@ -384,8 +384,8 @@ static PyMethodDef methods[] = {
 	 "close_books() -> int\n\nDrains what happened up to now, then delivers nothing more."},
 	{"read", session_read, METH_NOARGS,
 	 "read() -> bytes\n\nstruct noise_event[] since the last call, up to now."},
-	{"losses", session_losses, METH_NOARGS,
-	 "losses() -> bytes\n\nstruct noise_losses[], one per CPU."},
+	{"books", session_books, METH_NOARGS,
+	 "books() -> bytes\n\nstruct noise_books[], one per CPU: counts since they were opened."},
 	{"counters", session_counters, METH_NOARGS, "counters() -> dict\n\nOf the drain thread."},
 	{"programs", session_programs, METH_NOARGS, "programs() -> list[dict]"},
 	{"stacks", session_stacks, METH_NOARGS, "stacks() -> dict[int, list[int]]"},

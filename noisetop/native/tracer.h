@@ -69,12 +69,12 @@ struct tracer {
 	struct buffer batch;
 	struct buffer
 		staging; /* spool mode: what goes out with the next write; drain thread only */
-	struct noise_losses *baseline; /* counts when the books were opened */
-	struct noise_losses *closing;  /* counts when they were closed */
-	uint64_t batched;              /* events handed to Python or waiting for it */
-	uint64_t spooled;              /* events written to the spool file or about to be */
-	uint64_t lost_batch;           /* dropped because Python did not fetch */
-	uint64_t lost_spool;           /* dropped because the disk took no more */
+	struct noise_books *baseline; /* counts when the books were opened */
+	struct noise_books *closing;  /* counts when they were closed */
+	uint64_t batched;             /* events handed to Python or waiting for it */
+	uint64_t spooled;             /* events written to the spool file or about to be */
+	uint64_t lost_batch;          /* dropped because Python did not fetch */
+	uint64_t lost_spool;          /* dropped because the disk took no more */
 	uint64_t drains;
 	uint64_t drain_cpu_ns; /* CPU time of the drain thread */
 	int spool_errno;       /* first error of the spool file */
@@ -104,7 +104,7 @@ void drain__stop(struct tracer *t);
 void drain__now(struct tracer *t);
 uint64_t drain__open_books(struct tracer *t);
 int drain__append(struct tracer *t, const void *block, size_t bytes);
-void drain__losses(struct tracer *t, struct noise_losses *losses);
+void drain__books(struct tracer *t, struct noise_books *books);
 uint64_t monotonic_ns(void);
 
 /* libbpf's messages, the last one kept for tracer_error. */

@@ -11,12 +11,15 @@ from noisetop.columns import (
     CPU_IDLE,
     CPU_STEAL,
     MAX_SINGLE_AT,
+    TICK_KEPT_BY,
+    TICK_STOPPED,
     Column,
     CpuRow,
     class_columns,
     cpu_row,
 )
 from noisetop.summary import CpuSummary, Summary
+from noisetop.tick import kept_by
 from noisetop.tui.history import History
 from noisetop.tui.line_table import LineTable
 
@@ -33,6 +36,7 @@ class CpuTable(LineTable[CpuRow]):
         super().__init__(id=id)
         self.history = History()
         self.classes_seen: set[str] = set()
+        self.tick_was_kept = False
         self._history_column: Column[CpuRow] = Column(
             "history", "History", "", _HISTORY_WIDTH,
             lambda row: self.history.bars(row.cpu.cpu, _HISTORY_WIDTH), str,
@@ -49,6 +53,7 @@ class CpuTable(LineTable[CpuRow]):
         self.history = history
         total = cpu_row(summary, everywhere)
         self.classes_seen |= {name for name, sums in total.classes.items() if sums.count}
+        self.tick_was_kept |= bool(kept_by(everywhere.tick_stops))
         rows = [cpu_row(summary, cpu) for cpu in summary.cpus]
         self.show(rows, total if len(rows) > 1 else None, self._columns_now())
 
@@ -59,4 +64,6 @@ class CpuTable(LineTable[CpuRow]):
     def _columns_now(self) -> list[Column[CpuRow]]:
         seen = [name for name in CLASSES if name in self.classes_seen]
         by_class = [column for name in seen for column in class_columns(name)]
-        return [*CPU_FIGURES, self._history_column, CPU_STEAL, *by_class, CPU_IDLE, MAX_SINGLE_AT]
+        tick = [TICK_STOPPED, TICK_KEPT_BY] if self.tick_was_kept else [TICK_STOPPED]
+        figures = [*CPU_FIGURES, self._history_column, CPU_STEAL, *by_class]
+        return [*figures, CPU_IDLE, MAX_SINGLE_AT, *tick]

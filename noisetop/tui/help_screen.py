@@ -23,6 +23,8 @@ from noisetop.columns import (
     SOURCE_CPU,
     SOURCE_FIGURES,
     SOURCE_IDLE,
+    TICK_KEPT_BY,
+    TICK_STOPPED,
     Column,
 )
 from noisetop.fault_columns import FAULT, FAULT_FIGURES, TITLE
@@ -80,7 +82,8 @@ def help_text(missing: Iterable[str]) -> str:
     """The whole text; ``missing`` are the sources that this kernel does not offer."""
     lines = ["KEYS", *(f"  {keys:<10} {what}" for keys, what in _KEYS), "", "WORDS"]
     lines += [f"  {term}" for term in _TERMS]
-    lines += ["", "CPUS", *_columns((CPU, *CPU_FIGURES, CPU_STEAL, CPU_IDLE, MAX_SINGLE_AT))]
+    more = (CPU_STEAL, CPU_IDLE, MAX_SINGLE_AT, TICK_STOPPED, TICK_KEPT_BY)
+    lines += ["", "CPUS", *_columns((CPU, *CPU_FIGURES, *more))]
     lines += [
         "",
         "SOURCES",
