@@ -132,6 +132,7 @@ struct hrtimer_clock_base {
 };
 
 struct hrtimer {
+	s64 _softexpires;
 	void *function;
 	struct hrtimer_clock_base *base;
 };

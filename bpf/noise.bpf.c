@@ -57,6 +57,8 @@ const volatile bool noise_preempt_count_known;
 const volatile long long noise_preempt_count_offset;
 /* generic_smp_call_function_single_interrupt, where csd_queue_cpu tells more than it does. */
 const volatile noise_u64 noise_csd_callback;
+/* The function of the tick's timer; 0: not known. */
+const volatile noise_u64 noise_tick_function;
 /* Take the stack of whoever sends an interrupt. */
 const volatile bool noise_takes_stacks;
 /* Time the page faults of victims. */

@@ -274,6 +274,8 @@ struct noise_cpu {
 	noise_u64 ticks[NOISE_TICKS]; /* attempts to stop the tick */
 	noise_u32 wait_epoch; /* raised when nobody waits any more, whatever the counts say */
 	noise_u32 reserved_too;
+	noise_u64 tick_expires_ns; /* of the tick's timer when its function was called */
+	noise_u64 reserved_tick[7];
 	noise_u32 named[NOISE_NAMED_TASKS]; /* hashes of tid and name told lately, by tid */
 	struct noise_raiser raisers[NOISE_SOFTIRQS];
 	noise_u32 waiting;   /* victims that wait for this CPU; any CPU may add */

@@ -4,6 +4,7 @@
 
 NOISE_SOURCE(hrtimer, TIMER, FUNCTION);
 NOISE_SOURCE(timer, TIMER, FUNCTION);
+NOISE_SOURCE(timer_wheel, TIMER, NONE);
 
 /*
  * Timers of the softirq run with interrupts on, so those of the interrupt can hit while a program
@@ -21,7 +22,23 @@ static __always_inline int hrtimer_begin(u64 *ctx)
 	if (noise_has_open(c, level, hrtimer_source) &&
 	    c->frames[level & (NOISE_LEVELS - 1)].object == (u64)timer)
 		return 0;
-	return noise_begin_callback(hrtimer_source, (u64)FIELD(timer, function), (u64)timer);
+	u64 function = (u64)FIELD(timer, function);
+	if (function == noise_tick_function)
+		c->tick_expires_ns = FIELD(timer, _softexpires);
+	return noise_begin_callback(hrtimer_source, function, (u64)timer);
+}
+
+/*
+ * While the tick is stopped, its timer waits for the first timer of the wheel, and its function only
+ * raises their softirq. What tells is that a running tick moves its timer on before it returns, and
+ * a stopped one leaves that to the idle loop or the end of the interrupt: tick_nohz_handler(), up to
+ * 6.8 tick_sched_timer(), in kernel/time/tick-sched.c, ask for the very state that tick_stop tells.
+ */
+static __always_inline bool hrtimer_serves_wheel(struct noise_cpu *c, struct noise_frame *frame,
+						 struct hrtimer *timer)
+{
+	return noise_tick_function && frame->id == noise_tick_function &&
+	       c->tick_expires_ns == (u64)BPF_CORE_READ(timer, _softexpires);
 }
 
 static __always_inline int hrtimer_end(u64 *ctx)
@@ -30,10 +47,14 @@ static __always_inline int hrtimer_end(u64 *ctx)
 	if (!c || !noise_wanted(c))
 		return 0;
 	u32 level = noise_callback_level(c);
-	if (!noise_has_open(c, level, hrtimer_source) ||
-	    c->frames[level & (NOISE_LEVELS - 1)].object != ctx[0])
+	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
+	if (!noise_has_open(c, level, hrtimer_source) || frame->object != ctx[0])
 		return 0;
-	return noise_end_callback(hrtimer_source);
+	if (!hrtimer_serves_wheel(c, frame, (void *)ctx[0]))
+		return noise_end_callback(hrtimer_source);
+	frame->source = timer_wheel_source;
+	frame->id = 0;
+	return noise_end_callback(timer_wheel_source);
 }
 
 /* The second argument was a pointer up to 6.18 and is a value since; it is not needed. */

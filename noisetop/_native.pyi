@@ -17,6 +17,7 @@ class Session:
         victim_cgroup: int,
         victim_cgroup_level: int,
         csd_callback: int,
+        tick_function: int,
         stacks: bool,
         faults: bool,
         ring_records: int,

@@ -122,6 +122,7 @@ class Tracer:
                 victim_cgroup=self.target.cgroup_id,
                 victim_cgroup_level=self.target.cgroup_level,
                 csd_callback=self._csd_callback(),
+                tick_function=self._tick_function(),
                 stacks=self.stacks,
                 faults=self.faults,
                 ring_records=self._bounded_ring_records(),
@@ -171,6 +172,12 @@ class Tracer:
     def _csd_callback(self) -> int:
         """What ipi_send_cpu names for calls that csd_queue_cpu tells more about, if it does."""
         return self._read_symbols().address("generic_smp_call_function_single_interrupt")
+
+    def _tick_function(self) -> int:
+        """What the tick's timer calls. Kernels up to 6.8 have a function of the newer name too, for
+        ticks without precise timers."""
+        table = self._read_symbols()
+        return table.address("tick_sched_timer") or table.address("tick_nohz_handler")
 
     def _read_symbols(self) -> SymbolTable:
         if self._symbols is None:

@@ -21,6 +21,9 @@ Indices = npt.NDArray[np.int64]
 UNKNOWN = 0
 """Index of the trigger of an event whose cause is not known, or that needs none."""
 TICK_FUNCTIONS = ("tick_nohz_handler", "tick_sched_timer")
+CLOCKS = ("tick", "timer wheel")
+"""Contexts that are nobody's doing: the scheduler's tick, and its timer serving others while the
+tick is stopped; who armed those is told with their functions."""
 _CONTEXTS = ("", "a softirq", "an interrupt", "an NMI", "unknown")
 _TASK, _CONTEXT_UNKNOWN = 0, 4
 RECENT_NS = 1_000_000_000
@@ -154,10 +157,11 @@ class TriggerJoin:
     _index: dict[Trigger, int] = field(default_factory=dict)
     _tails: dict[tuple[str, ...], npt.NDArray[np.void]] = field(default_factory=dict)
     _tick: int = 0
+    _wheel: int = 0
 
     def __post_init__(self) -> None:
         self._links = self._empty()
-        self._tick = self._intern(Trigger(context="tick"))
+        self._tick, self._wheel = (self._intern(Trigger(context=name)) for name in CLOCKS)
 
     def restart(self) -> None:
         """Forgets the triggers taken so far, but not their numbers."""
@@ -209,7 +213,7 @@ class TriggerJoin:
         self._join_frames(
             events, index, time_ns, ("csd",), ("call_function", "call_function_single")
         )
-        self._join_frames(events, index, time_ns, ("hrtimer",), ("local_timer",))
+        self._join_frames(events, index, time_ns, ("hrtimer", "timer_wheel"), ("local_timer",))
         return index, time_ns
 
     def _join_book(
@@ -351,7 +355,8 @@ class TriggerJoin:
         return Trigger(context=f"{kind.name}{number}", cpu=cpu)
 
     def _join_ticks(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
-        """The scheduler's tick is nobody's doing."""
+        """The tick, and its timer where it serves the wheel."""
+        index[self._are(events, ["timer_wheel"])] = self._wheel
         hrtimers = np.flatnonzero(self._are(events, ["hrtimer"]))
         for function in np.unique(events["id"][hrtimers]).tolist():
             if self.function_name(function) in TICK_FUNCTIONS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from noisetop.diagnosis.evidence import Evidence, Path, Share
-from noisetop.trigger import Trigger
+from noisetop.trigger import CLOCKS, Trigger
 
 
 class Confidence(StrEnum):
@@ -102,7 +102,7 @@ class Finding:
         """Who caused it, largest first; without what nobody is known for."""
         totals: dict[str, list[Sender]] = {}
         for share in self._outer():
-            if share.trigger.label and share.trigger.context != "tick":
+            if share.trigger.label and share.trigger.context not in CLOCKS:
                 one = Sender(share.trigger, share.count, share.net_ns)
                 totals.setdefault(share.trigger.label, []).append(one)
         merged = [

@@ -169,6 +169,7 @@ static void configure_victims(struct tracer *t)
 	rodata->noise_victim_cgroup = t->config.victim_cgroup;
 	rodata->noise_victim_cgroup_level = t->config.victim_cgroup_level;
 	rodata->noise_csd_callback = t->config.csd_callback;
+	rodata->noise_tick_function = t->config.tick_function;
 	rodata->noise_takes_stacks = t->config.stacks;
 }
 

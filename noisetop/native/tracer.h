@@ -22,6 +22,7 @@ struct tracer_config {
 	uint64_t victim_cgroup;
 	uint32_t victim_cgroup_level;
 	uint64_t csd_callback; /* address of the kernel's function for queued calls, 0: not known */
+	uint64_t tick_function; /* that of the tick's timer, 0: not known */
 	bool stacks;
 	bool faults;
 	uint32_t ring_records; /* per watched CPU, a power of two; the others have fewer */

@@ -36,11 +36,16 @@ def everything() -> Books:
     return {**interrupts(), **softirqs()}
 
 
-def slices_of_init() -> int:
-    """How often the threads of process 1 were switched in so far (third field of schedstat).
+def tids_of_init() -> set[int]:
+    """The threads of process 1.
 
     Some guests' kernels hide what happens while these are current from every tracepoint.
     """
+    return {int(task.name) for task in Path("/proc/1/task").iterdir()}
+
+
+def slices_of_init() -> int:
+    """How often the threads of process 1 were switched in so far (third field of schedstat)."""
     slices = 0
     for task in Path("/proc/1/task").iterdir():
         slices += int((task / "schedstat").read_text().split()[2])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TRACEFS = Path("/sys/kernel/tracing")
-_LINE = re.compile(r"\[(\d+)\] \S+ +(\d+)\.(\d{6}): (\w+): (.*)")
+_LINE = re.compile(r"-(\d+) +\[(\d+)\] \S+ +(\d+)\.(\d{6}): (\w+): (.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,8 @@ class Traced:
     cpu: int
     time_ns: int
     """CLOCK_MONOTONIC, in whole microseconds."""
+    tid: int
+    """Of the task that was current."""
     name: str
     text: str
     """Its arguments, ``name=value`` and the like."""
@@ -36,10 +38,6 @@ class KernelTrace:
     """What was traced; complete after the context has ended."""
 
     events: list[Traced] = field(default_factory=list)
-
-    def between(self, start_ns: int, end_ns: int) -> list[Traced]:
-        """What happened in a period."""
-        return [event for event in self.events if start_ns <= event.time_ns <= end_ns]
 
 
 @contextlib.contextmanager
@@ -65,5 +63,6 @@ def kernel_trace(*events: str) -> Iterator[KernelTrace]:
 
 
 def _parsed(line: re.Match[str]) -> Traced:
-    cpu, seconds, microseconds, name, text = line.groups()
-    return Traced(int(cpu), int(seconds) * 10**9 + int(microseconds) * 1000, name, text)
+    tid, cpu, seconds, microseconds, name, text = line.groups()
+    time_ns = int(seconds) * 10**9 + int(microseconds) * 1000
+    return Traced(int(cpu), time_ns, int(tid), name, text)

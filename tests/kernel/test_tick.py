@@ -1,18 +1,27 @@
-"""The tick against the kernel's own trace: what became of attempts to stop it."""
+"""The tick against the kernel's own books: attempts to stop it, and what its timer is used for."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import os
+import socket
+import struct
 import time
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from noisetop import system
+from noisetop.event import Interruptions, Source
 from noisetop.spool import SpoolWriter, read_spool
 from noisetop.tick import STOPPED, kept_by
 from noisetop.tracer import Target, Tracer
+from tests.kernel import books
+from tests.kernel.kernel_trace import Traced, kernel_trace
 from tests.kernel.run_program import program_of_this_process, run
 from tests.kernel.tracepoint_counter import count, tracepoint_counter
 
@@ -31,6 +40,11 @@ REASONS = {
     "other": 1 << 6,
 }
 """By their bits in include/linux/tick.h; the last one is none that there is."""
+EDGE_NS = 200_000
+"""Less than what lies between two ticks, and more than tracing one takes."""
+PATIENCE_S, ENOUGH = 20, 5
+TICK, WHEEL = "tick_nohz_handler", "timer_wheel"
+CONTEXTS = {TICK: "tick", WHEEL: "timer wheel"}
 IDLE = "idle"
 COUNTED = {
     IDLE: ("power/cpu_idle", "state != 4294967295"),
@@ -107,3 +121,81 @@ def test_each_dependency_is_counted_where_it_kept_the_tick() -> None:
     assert list(stops) == [WATCHED]
     expected = {reason: times for times, reason in enumerate(REASONS, 1)}
     assert dict(kept_by(stops[WATCHED])) == expected
+
+
+def test_the_ticks_timer_is_a_tick_only_while_the_tick_runs() -> None:
+    """The kernel's trace tells by what follows: a running tick starts its timer again before the
+    interrupt ends, a stopped one does not."""
+    tables: list[Interruptions] = []
+    with (
+        kernel_trace(
+            "timer/hrtimer_expire_entry", "timer/hrtimer_start", "irq_vectors/local_timer_exit"
+        ) as theirs,
+        Tracer(Target(CPUS)) as tracer,
+    ):
+        sources, triggers = tracer.reader.namer.sources, tracer.reader.join.triggers
+        end = time.monotonic() + PATIENCE_S
+        tracer.open_books()
+        while sum(len(rows(one, sources, WHEEL)) for one in tables) < len(CPUS) * ENOUGH:
+            if time.monotonic() > end:
+                break
+            tables.append(wheel_timers_expire(tracer))
+        tracer.close_books()
+        tables.append(tracer.read())
+    hidden = books.tids_of_init()
+    table, found = np.concatenate(tables), Counter[str]()
+    for cpu in CPUS:
+        expected = callbacks([event for event in theirs.events if event.cpu == cpu])
+        first, last = (edge(tracer, moments) for moments in (expected, reversed(expected)))
+        for name in (WHEEL, TICK):
+            mine = rows(table[table["cpu"] == cpu], sources, name)
+            mine = mine[(mine["start_ns"] > first) & (mine["start_ns"] < last)]
+            tids = [tid for at, kind, tid in expected if kind == name and first < at < last]
+            told = sum(tid not in hidden for tid in tids)
+            assert told <= len(mine) <= len(tids), (cpu, name)
+            found[name] += len(mine)
+            assert {triggers[n].context for n in mine["trigger"]} <= {CONTEXTS[name]}
+    assert found[WHEEL] >= ENOUGH, "no CPU was idle long enough"
+    assert found[TICK] >= ENOUGH
+
+
+def wheel_timers_expire(tracer: Tracer) -> Interruptions:
+    """What was traced while each CPU waited for timers of the wheel, as idle as others left it."""
+    for cpu in CPUS:
+        os.sched_setaffinity(0, {cpu})
+        ours, _theirs = socket.socketpair(type=socket.SOCK_DGRAM)
+        with ours, _theirs:
+            # The kernel's own timeout of a socket, not poll(2)'s: that is a precise timer.
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 30_000))
+            for _ in range(5):
+                with contextlib.suppress(BlockingIOError):
+                    ours.recv(1)
+    os.sched_setaffinity(0, CPUS)
+    return tracer.read()
+
+
+def rows(table: Interruptions, sources: list[Source], name: str) -> Interruptions:
+    """Interruptions by the tick's timer, as a tick or for the wheel."""
+    numbers = [n for n, one in enumerate(sources) if one.path[0] == "timer" and name in one.path]
+    chosen: Interruptions = table[np.isin(table["source"], numbers)]
+    return chosen
+
+
+def callbacks(events: list[Traced]) -> list[tuple[int, str, int]]:
+    """When the function of the tick's timer was called on a CPU, what for, and who was current."""
+    found = []
+    for at, event in enumerate(events):
+        if event.name != "hrtimer_expire_entry" or event.value("function") != TICK:
+            continue
+        inside = itertools.takewhile(lambda e: e.name != "local_timer_exit", events[at + 1 :])
+        timer = event.value("hrtimer")
+        starts = (e.value("hrtimer") for e in inside if e.name == "hrtimer_start")
+        again = timer in starts
+        found.append((event.time_ns, TICK if again else WHEEL, event.tid))
+    return found
+
+
+def edge(tracer: Tracer, moments: Iterable[tuple[int, str, int]]) -> int:
+    """A moment between two callbacks, well inside the books: the first of these, a bit later."""
+    inside = (at for at, *_ in moments if tracer.start_ns + EDGE_NS < at < tracer.end_ns - EDGE_NS)
+    return next(inside) + EDGE_NS
