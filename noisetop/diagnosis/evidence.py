@@ -19,6 +19,7 @@ from noisetop.event import INTERRUPTION, Interruptions, Source
 from noisetop.histogram import BUCKETS, bucket_of, edges_ns
 from noisetop.recording import Recording
 from noisetop.system import parse_cpu_list
+from noisetop.tick import TickStops
 from noisetop.trigger import Trigger
 from noisetop.waits import TaskWait
 
@@ -91,6 +92,8 @@ class Evidence:
     waits: dict[int, TaskWait] = field(default_factory=dict)
     """Of victims, by tid."""
     tasks: dict[int, str] = field(default_factory=dict)
+    tick_stops: dict[int, TickStops] = field(default_factory=dict)
+    """Attempts of the kernel to stop the tick, by CPU."""
     realtime: frozenset[str] | None = None
     """Names of programs that go before all normal ones; None: not known."""
     incomplete: str = ""
@@ -281,6 +284,7 @@ def evidence_of(
         nohz_full=frozenset(_cpus(recording, "nohz_full")),
         waits=dict(recording.waits.by_task()),
         tasks=dict(recording.tasks),
+        tick_stops=dict(recording.tick_stops),
         realtime=realtime,
         incomplete=_incomplete(recording),
     )

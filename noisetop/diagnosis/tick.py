@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from noisetop.diagnosis.evidence import Evidence, Share, is_program
 from noisetop.diagnosis.finding import Confidence, Finding
-from noisetop.diagnosis.rule import Texts, cause, grouped, hrtimers, rule, softirqs
+from noisetop.diagnosis.rule import (
+    NOTHING_TO_UNDO,
+    Texts,
+    cause,
+    grouped,
+    hrtimers,
+    rule,
+    softirqs,
+)
+from noisetop.tick import kept_by
 from noisetop.trigger import TICK_FUNCTIONS
 
 _SLOWEST_TICK_NS = 20_000_000  # CONFIG_HZ is 100 or more; with a margin for late ones
@@ -26,8 +35,29 @@ def _runs(share: Share) -> bool:
 
 
 def _shared(evidence: Evidence) -> set[int]:
-    """CPUs on which another program ran."""
-    return {share.cpu for share in evidence.shares if is_program(share.path)}
+    """CPUs on which another program ran, unless the kernel gave another reason for the tick."""
+    programs = {share.cpu for share in evidence.shares if is_program(share.path)}
+    return {cpu for cpu in programs if _reason(evidence, cpu) in ("", "scheduler")}
+
+
+def _reason(evidence: Evidence, cpu: int) -> str:
+    """What kept the tick running most often, in the kernel's own words; empty: not told."""
+    kept = kept_by(evidence.tick_stops.get(cpu, {}))
+    return kept[0][0] if kept else ""
+
+
+def _kept_by(evidence: Evidence, *reasons: str) -> list[Share]:
+    """A running tick on CPUs on which the kernel gave one of these reasons."""
+    return [
+        share
+        for share in _ticks(evidence, quiet=True)
+        if _runs(share) and _reason(evidence, share.cpu) in reasons
+    ]
+
+
+def _for_the_wheel(evidence: Evidence) -> list[Share]:
+    """The tick's timer while the tick is stopped."""
+    return [share for share in evidence.shares if share.cause[-1:] == ("timer_wheel",)]
 
 
 @rule(
@@ -50,7 +80,8 @@ def tick_everywhere(evidence: Evidence, texts: Texts) -> list[Finding]:
 @rule(
     "tick-for-two-programs",
     "A second program on the CPU keeps the regular clock interrupt alive",
-    seen_as="a regular tick on a nohz_full CPU on which a second program ran",
+    seen_as="a regular tick on a nohz_full CPU on which a second program ran, where the kernel "
+    "names the scheduler (tick_stop) or no reason",
     remedy="taskset -pc {keep} PID of the other program, or give the CPU its own cpuset",
     undo="taskset -pc with the CPUs that it had before",
     effect="the clock interrupt stops as soon as one program runs alone",
@@ -65,9 +96,100 @@ def tick_for_two_programs(evidence: Evidence, texts: Texts) -> list[Finding]:
 
 
 @rule(
+    "tick-for-the-scheduler",
+    "The scheduler keeps the regular clock interrupt alive: a CPU quota, or a second thread",
+    seen_as="a regular tick on a nohz_full CPU that the scheduler kept running (tick_stop), and on "
+    "which no second program ran",
+    remedy="echo max > /sys/fs/cgroup/GROUP/cpu.max for a group with a quota; bind the threads of "
+    "the program to a CPU each",
+    undo="echo the former two numbers into the same cpu.max",
+    effect="the clock interrupt stops as soon as one thread without a quota runs alone",
+    confirm="grep -v max /sys/fs/cgroup/*/cpu.max; ps -eLo psr,tid,comm shows threads on the CPU",
+    source="D02 to D04; sched_can_stop_tick()",
+)
+def tick_for_the_scheduler(evidence: Evidence, texts: Texts) -> list[Finding]:
+    """The kernel says so, and no other program is there to blame."""
+    shared = _shared(evidence)
+    found = [one for one in _kept_by(evidence, "scheduler") if one.cpu not in shared]
+    return grouped("tick-for-the-scheduler", found, evidence, None, texts)
+
+
+@rule(
+    "tick-for-cpu-timers",
+    "A timer on the CPU time of a program keeps the regular clock interrupt alive",
+    seen_as="a regular tick on a nohz_full CPU that POSIX timers kept running (tick_stop)",
+    remedy="stop CPU-time timers of programs on the CPU: setitimer(ITIMER_PROF or ITIMER_VIRTUAL), "
+    "timer_create() on a CPU-time clock, RLIMIT_CPU",
+    undo="start them again",
+    effect="the clock interrupt stops when the last of these timers has gone",
+    confirm="grep -l 'ClockID: -' /proc/[0-9]*/timers; prlimit --cpu --pid PID",
+    source="D05; TICK_DEP_BIT_POSIX_TIMER",
+    confidence=Confidence.CERTAIN,
+)
+def tick_for_cpu_timers(evidence: Evidence, texts: Texts) -> list[Finding]:
+    """The kernel says so."""
+    found = _kept_by(evidence, "posix_timer")
+    return grouped("tick-for-cpu-timers", found, evidence, None, texts)
+
+
+@rule(
+    "tick-for-a-profiler",
+    "A profiler keeps the regular clock interrupt alive, wherever it runs",
+    seen_as="a regular tick on a nohz_full CPU that perf events kept running (tick_stop)",
+    remedy="stop perf record -F, perf top and other profilers that sample by frequency; "
+    "perf record -c COUNT does without",
+    undo=NOTHING_TO_UNDO,
+    effect="the clock interrupt stops on all nohz_full CPUs when the last of them has gone",
+    confirm="ls -l /proc/[0-9]*/fd | grep -e '^/proc' -e perf_event shows who holds perf events",
+    source="D06; account_freq_event_nohz()",
+    confidence=Confidence.CERTAIN,
+)
+def tick_for_a_profiler(evidence: Evidence, texts: Texts) -> list[Finding]:
+    """The kernel says so."""
+    found = _kept_by(evidence, "perf_events")
+    return grouped("tick-for-a-profiler", found, evidence, None, texts)
+
+
+@rule(
+    "tick-for-an-unstable-clock",
+    "The machine's clock is not trusted, so the regular clock interrupt must run",
+    seen_as="a regular tick on a nohz_full CPU that an unstable clock kept running (tick_stop)",
+    remedy="tsc=reliable on the kernel command line, where the clock is known to be good",
+    undo="take tsc=reliable off the kernel command line",
+    reboot=True,
+    effect="a broken clock is then no longer noticed",
+    confirm="dmesg | grep -iE 'tsc|clocksource'",
+    source="D07; TICK_DEP_BIT_CLOCK_UNSTABLE",
+    confidence=Confidence.CERTAIN,
+)
+def tick_for_an_unstable_clock(evidence: Evidence, texts: Texts) -> list[Finding]:
+    """The kernel says so."""
+    found = _kept_by(evidence, "clock_unstable")
+    return grouped("tick-for-an-unstable-clock", found, evidence, None, texts)
+
+
+@rule(
+    "tick-for-rcu",
+    "The kernel waits for this CPU before it can free memory, and keeps the clock interrupt alive",
+    seen_as="a regular tick on a nohz_full CPU that RCU kept running (tick_stop)",
+    remedy="keep long system calls and page faults off this CPU: taskset -pc {keep} PID of what "
+    "makes them, or have the program prepare its memory and files before it measures",
+    undo="taskset -pc with the CPUs that it had before",
+    effect="the clock interrupt runs only while the program stays long inside the kernel",
+    confirm="trace timer:tick_stop on the CPU while the program runs",
+    source="D08; TICK_DEP_BIT_RCU, TICK_DEP_BIT_RCU_EXP",
+)
+def tick_for_rcu(evidence: Evidence, texts: Texts) -> list[Finding]:
+    """The kernel says so."""
+    found = _kept_by(evidence, "rcu", "rcu_expedited")
+    return grouped("tick-for-rcu", found, evidence, None, texts)
+
+
+@rule(
     "tick-kept-alive",
     "Something keeps the regular clock interrupt alive although it may stop here",
-    seen_as="a regular tick on a nohz_full CPU on which no second program ran",
+    seen_as="a regular tick on a nohz_full CPU on which no second program ran, where the kernel "
+    "gives no reason that is known",
     remedy="stop profilers, CPU-time timers (setitimer, RLIMIT_CPU) and CPU quotas of the program",
     undo="start them again",
     effect="the clock interrupt stops when its reason has gone",
@@ -84,7 +206,7 @@ def tick_kept_alive(evidence: Evidence, texts: Texts) -> list[Finding]:
 @rule(
     "tick-for-a-timer",
     "The CPU was woken now and then for timers of the kernel",
-    seen_as="a tick function far apart on a nohz_full CPU",
+    seen_as="timer › … › timer_wheel, or a tick function far apart on a nohz_full CPU",
     remedy="find the timer functions in the other findings; keep system calls off this CPU",
     undo="nothing was changed",
     confirm="a TIMER softirq with the function follows each of them",
@@ -93,7 +215,8 @@ def tick_kept_alive(evidence: Evidence, texts: Texts) -> list[Finding]:
 )
 def tick_for_a_timer(evidence: Evidence, texts: Texts) -> list[Finding]:
     """What is left of the tick on CPUs that may stop it."""
-    return grouped("tick-for-a-timer", _ticks(evidence, quiet=True), evidence, None, texts)
+    found = [*_for_the_wheel(evidence), *_ticks(evidence, quiet=True)]
+    return grouped("tick-for-a-timer", found, evidence, None, texts)
 
 
 RULES = (

@@ -22,7 +22,12 @@ FUNCTIONS = {
     "quota",
     "realtime-program",
     "tick-everywhere",
+    "tick-for-a-profiler",
     "tick-for-a-timer",
+    "tick-for-an-unstable-clock",
+    "tick-for-cpu-timers",
+    "tick-for-rcu",
+    "tick-for-the-scheduler",
     "tick-for-two-programs",
     "tick-kept-alive",
     "woken-late",
@@ -35,6 +40,7 @@ def evidence(
     nohz_full: frozenset[int] = frozenset(),
     realtime: frozenset[str] | None = frozenset(),
     waits: dict[int, TaskWait] | None = None,
+    tick_stops: dict[int, dict[str, int]] | None = None,
 ) -> Evidence:
     return Evidence(
         shares=shares,
@@ -45,6 +51,7 @@ def evidence(
         nohz_full=nohz_full,
         realtime=realtime,
         waits=waits or {},
+        tick_stops=dict(tick_stops or {}),
     )
 
 
@@ -123,6 +130,40 @@ def test_tick_where_it_may_stop() -> None:
     ]
     for rare in (share(*TICK), share(*TICK, period_ns=SECOND_NS)):
         assert names(diagnose(evidence(rare, nohz_full=quiet))) == ["tick-for-a-timer"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "rule"),
+    [
+        ("posix_timer", "tick-for-cpu-timers"),
+        ("perf_events", "tick-for-a-profiler"),
+        ("scheduler", "tick-for-two-programs"),
+        ("clock_unstable", "tick-for-an-unstable-clock"),
+        ("rcu", "tick-for-rcu"),
+        ("rcu_expedited", "tick-for-rcu"),
+        ("other", "tick-kept-alive"),
+    ],
+)
+def test_the_kernel_says_what_keeps_the_tick(reason: str, rule: str) -> None:
+    """And is believed, whatever else was seen on the CPU."""
+    stops = {2: {"stopped": 9, "rcu": 1, reason: 7}, 3: {"stopped": 1}}
+    shares = share(*TICK, period_ns=4_000_000), share("thread", "intruder")
+    found = names(diagnose(evidence(*shares, nohz_full=frozenset({2}), tick_stops=stops)))
+    assert sorted(found) == sorted(["other-program", rule])
+
+
+def test_the_schedulers_reason_needs_no_second_program() -> None:
+    alone = evidence(
+        share(*TICK, period_ns=4_000_000),
+        nohz_full=frozenset({2}),
+        tick_stops={2: {"stopped": 0, "scheduler": 7}},
+    )
+    assert names(diagnose(alone)) == ["tick-for-the-scheduler"]
+
+
+def test_the_ticks_timer_for_others_is_no_tick() -> None:
+    wheel = share("timer", "local_timer", ran=("timer", "local_timer", "timer_wheel"))
+    assert names(diagnose(evidence(wheel, nohz_full=frozenset({2})))) == ["tick-for-a-timer"]
 
 
 def test_programs_by_priority() -> None:
