@@ -15,6 +15,7 @@ from noisetop import system
 from noisetop.tracer import Target
 from noisetop.waits import TaskWait
 from tests.kernel.loads import Workload, prepared, remove_group
+from tests.kernel.run_delay import clock_ages
 from tests.kernel.tracing import Traced, trace
 
 pytestmark = pytest.mark.kernel
@@ -72,6 +73,27 @@ def test_waits_equal_the_kernels(bound: bool, act: str) -> None:
         before = delays(load)
         traced = trace(Target(CPUS, pid=load.pid), load.run)
         assert_equal_to_the_kernels(traced, before, load)
+
+
+@pytest.mark.parametrize("bound", [True, False], ids=["pinned", "unpinned"])
+def test_the_age_of_its_clock_is_what_the_kernel_leaves_out_of_short_waits(bound: bool) -> None:
+    """A thread that wakes every millisecond beside threads that never sleep: it preempts one of
+    them, and most of its waits last no time at all by the clock that the kernel reads. The programs
+    that look at that clock take time between ours, so not all of the difference can be told."""
+    cpus = (VICTIM_CPU, SENDER_CPU) if bound else (NOWHERE, NOWHERE)
+    acts = ["compete:0:6000"] * (1 if bound else len(CPUS))
+    with clock_ages() as ages, prepared(*cpus, "nanosleep:1000:1000", *acts) as load:
+        before = delays(load)
+        traced = trace(Target(CPUS, pid=load.pid), load.run)
+        after = delays(load)
+    tid = load.tids["nanosleep"]
+    wait, waited_ns = traced.waits[tid], after[tid] - before[tid]
+    left_out_ns = wait.sum_ns - waited_ns
+    assert wait.count["woken"] >= 900
+    assert ages.not_counted(tid) >= 100
+    assert left_out_ns >= SHARE * waited_ns
+    told_ns = ages.missing_ns(tid)
+    assert abs(left_out_ns - told_ns) <= left_out_ns / 2, (wait, left_out_ns, told_ns)
 
 
 def test_waits_for_another_process_equal_the_kernels() -> None:

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * How old the clock is that the kernel reads for the run delay of a task: that of its run queue
+ * (sched_info_enqueue(), _arrive() and _depart() in kernel/sched/stats.h). A line for each end of a
+ * wait is kept for run_delay.c.
+ */
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "run_delay.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct rq {
+	__u64 clock;
+	int cpu;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
+struct sched_info {
+	unsigned long long last_queued;
+};
+
+struct task_struct {
+	int pid;
+	struct sched_entity se;
+	struct sched_info sched_info;
+};
+
+#pragma clang attribute pop
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MOMENTS);
+	__type(key, __u32);
+	__type(value, struct moment);
+} moments SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} moment_count SEC(".maps");
+
+static __always_inline int note(struct task_struct *task, __u32 what)
+{
+	__u32 zero = 0;
+	__u64 *count = bpf_map_lookup_elem(&moment_count, &zero);
+	if (!count || !task->pid)
+		return 0;
+	__u32 place = __sync_fetch_and_add(count, 1);
+	struct moment *moment = bpf_map_lookup_elem(&moments, &place);
+	if (!moment)
+		return 0;
+	struct rq *rq = BPF_CORE_READ(task, se.cfs_rq, rq);
+	moment->tid = task->pid;
+	moment->cpu = BPF_CORE_READ(rq, cpu);
+	moment->what = what;
+	moment->queued_ns = task->sched_info.last_queued;
+	moment->clock_ns = BPF_CORE_READ(rq, clock);
+	moment->now_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int delay_switch(__u64 *ctx)
+{
+	if (ctx[0] || !(__u32)ctx[3])
+		note((void *)ctx[1], MOMENT_DEPARTS);
+	return note((void *)ctx[2], MOMENT_ARRIVES);
+}
+
+SEC("tp_btf/sched_wakeup")
+int delay_wakeup(__u64 *ctx)
+{
+	return note((void *)ctx[0], MOMENT_WOKEN);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
