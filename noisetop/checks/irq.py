@@ -52,7 +52,9 @@ class Line:
 _DEBUG = "/sys/kernel/debug/irq/irqs"
 
 
-def _managed(machine: Machine, number: str, name: str) -> bool:
+def is_managed(machine: Machine, number: str, name: str) -> bool:
+    """Whether the kernel placed a line and user space cannot move it; by its name where the kernel
+    does not tell."""
     state = machine.read(f"{_DEBUG}/{number}")
     if state.ok:
         return "IRQD_AFFINITY_MANAGED" in state.text
@@ -73,7 +75,7 @@ def _line(machine: Machine, directory: str, counts: dict[str, dict[int, int]]) -
         return None
     if cpus is None:
         raise CannotTellError(f"{used.path} {used.why or 'holds no CPU list'}", used.reading)
-    managed = _managed(machine, number, name)
+    managed = is_managed(machine, number, name)
     return Line(number, name, cpus, used.reading, files[1].text, managed, counts.get(number, {}))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from noisetop.checks.files import cpu_set
+from noisetop.checks.files import FileText, cpu_set
 from noisetop.checks.machine import Machine, cpu_words, quoted
 from noisetop.checks.remedy import pin, sysctl, write
 from noisetop.checks.result import (
@@ -158,6 +158,16 @@ def _cgroup_dirs(machine: Machine, pid: int, controller: str) -> list[str]:
     return dirs if base else []
 
 
+def quota_limits(machine: Machine, pid: int) -> list[FileText]:
+    """Files with the CPU quotas of a task's control groups, its own first; perhaps unreadable."""
+    files = [
+        machine.read(f"{directory}/{name}")
+        for directory in _cgroup_dirs(machine, pid, "cpu")
+        for name in ("cpu.max", "cpu.cfs_quota_us")
+    ]
+    return [file for file in files if not file.missing]
+
+
 @check(
     "C32",
     "cpu-quota",
@@ -174,14 +184,10 @@ def _cgroup_dirs(machine: Machine, pid: int, controller: str) -> list[str]:
 def cpu_quota(machine: Machine) -> Verdict:
     """Quotas on the way to the root of the hierarchy."""
     pid = machine.need_workload()[0].pid
-    limits = []
-    for directory in _cgroup_dirs(machine, pid, "cpu"):
-        for name in ("cpu.max", "cpu.cfs_quota_us"):
-            file = machine.read(f"{directory}/{name}")
-            if file.ok and file.text:
-                limits.append(file)
-            elif not file.missing:
-                raise CannotTellError(f"{file.path} {file.why or 'is empty'}", file.reading)
+    limits = quota_limits(machine, pid)
+    for file in limits:
+        if not file.text:
+            raise CannotTellError(f"{file.path} {file.why or 'is empty'}", file.reading)
     for file in limits:
         quota = file.text.split()[0]
         if re.fullmatch(r"[1-9][0-9]*", quota):

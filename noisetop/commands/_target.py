@@ -40,7 +40,8 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     tool.add_argument("--housekeeping", dest="house_keeping", help=argparse.SUPPRESS)
     tool.add_argument(
         "--stacks",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
+        default=False,
         help="take the kernel stack of whoever sends an interrupt; costs the sender 2 µs each",
     )
     tool.add_argument(

@@ -45,6 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"a recording or a trace of noisetop; default: trace now, for {_DEFAULT_DURATION}",
     )
     add_session_arguments(parser)
+    # Without the stacks many a sender is known but not what it was doing.
+    parser.set_defaults(stacks=True)
     parser.add_argument(
         "--top", metavar="N", type=int, default=10, help="findings to show; default: %(default)s"
     )
@@ -156,7 +158,10 @@ def _judge(
     if realtime is not None and machine is not None:
         realtime |= _realtime(machine) or frozenset()
     evidence = evidence_of(
-        recording, online=machine.online if machine is not None else (), realtime=realtime
+        recording,
+        online=machine.online if machine is not None else (),
+        realtime=realtime,
+        machine=machine,
     )
     audit = run_checks(machine) if machine is not None else ()
     return diagnose(evidence), audit

@@ -20,7 +20,7 @@ from noisetop.compare.statistics import (
 ALPHA = 0.01
 TOTAL = "total"
 _NS_PER_S = 1_000_000_000
-_MIN_BLOCKS_SEEN = 8
+MIN_BLOCKS_SEEN = 8
 """A source that occurs in fewer blocks can reach no significance, whatever it did."""
 
 
@@ -98,7 +98,7 @@ def compare(
     rates = _per_second(a, a.total_counts, counts_a), _per_second(b, b.total_counts, counts_b)
     times = _per_second(a, a.total_ns, net_a), _per_second(b, b.total_ns, net_b)
     seen = (rates[0] > 0).sum(axis=0) + (rates[1] > 0).sum(axis=0)
-    tested = seen >= _MIN_BLOCKS_SEEN
+    tested = seen >= MIN_BLOCKS_SEEN
     pairs = rates, times, beyond_count((rates[0], times[0]), (rates[1], times[1]))
     tests = len(pairs) * int(tested.sum())
     count = permutations or max(PERMUTATIONS, round(2 * tests / alpha))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noisetop.diagnosis.advice import lift_quota, move_process
 from noisetop.diagnosis.finding import Confidence
 from noisetop.diagnosis.rule import by_sender, by_step, calls, cause
 
@@ -13,9 +14,12 @@ RULES = (
         "{about} orders memory accesses of all its threads (membarrier)",
         *calls("ipi_mb", "ipi_sync_core", "ipi_rseq", "ipi_sync_rq_state"),
         subject=by_sender,
-        remedy="keep threads of that process off this CPU: taskset -apc {keep} $(pgrep -xo {q})",
-        undo="taskset -apc OLD $(pgrep -xo {q}), OLD being the list that the remedy printed",
-        confirm="strace -f -e trace=membarrier -p $(pgrep -xo {q})",
+        remedy="do without: see the settings of its runtime (garbage collector, JIT)",
+        undo="the former settings",
+        effect="only CPUs that run threads of this very process are interrupted",
+        otherwise="for t in $(pgrep -wx {q}); do taskset -apc {keep} $t; done",
+        act=move_process,
+        confirm="strace -f -e trace=membarrier -p PID",
         source="D45; kernel/sched/membarrier.c",
         fallback="A program orders memory accesses of all its threads (membarrier)",
     ),
@@ -47,6 +51,7 @@ RULES = (
         *calls("__cfsb_csd_unthrottle"),
         remedy="echo max > /sys/fs/cgroup/GROUP/cpu.max for the group with the quota",
         undo="echo the former two numbers into the same cpu.max",
+        act=lift_quota,
         confirm="grep nr_throttled /sys/fs/cgroup/*/cpu.stat",
         source="D03; kernel/sched/fair.c",
     ),

@@ -40,6 +40,7 @@ def _entry(rule: Rule) -> str:
         ("confirm", rule.confirm),
         ("remedy", f"`{rule.remedy}`" + (" (takes effect after a reboot)" if rule.reboot else "")),
         ("undo", f"`{rule.undo}`"),
+        ("or", rule.otherwise),
         ("effect", rule.effect),
         ("confidence", rule.confidence),
         ("source", rule.source),

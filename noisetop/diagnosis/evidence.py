@@ -14,6 +14,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from noisetop.checks import Machine
+from noisetop.compare.sample import BLOCKS
 from noisetop.errors import NoisetopError
 from noisetop.event import INTERRUPTION, Interruptions, Source
 from noisetop.histogram import BUCKETS, bucket_of, edges_ns
@@ -72,6 +74,8 @@ class Share:
     """When that one began, CLOCK_MONOTONIC."""
     period_ns: int = 0
     """Usual time between two of this source on this CPU, whoever caused them; 0: not regular."""
+    blocks_ns: tuple[int, ...] = ()
+    """The noise of equal blocks of the recording by where it began; empty: not kept."""
 
     @property
     def cause(self) -> Path:
@@ -96,6 +100,9 @@ class Evidence:
     """Attempts of the kernel to stop the tick, by CPU."""
     realtime: frozenset[str] | None = None
     """Names of programs that go before all normal ones; None: not known."""
+    machine: Machine | None = None
+    """The machine as it is now, where it is the one of the recording: for remedies, and for what
+    they put back."""
     incomplete: str = ""
     """Why the recording does not hold all that happened; empty: it does."""
 
@@ -113,6 +120,7 @@ class _Group:
     net_ns: int = 0
     max_ns: int = -1
     max_start_ns: int = 0
+    blocks_ns: Index = field(default_factory=lambda: np.zeros(BLOCKS, np.int64))
 
 
 @dataclass(slots=True)
@@ -123,6 +131,9 @@ class Collector:
     sources: Sequence[Source]
     triggers: Sequence[Trigger]
     stacks: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    start_ns: int = 0
+    block_ns: int = 0
+    """Length of a block from ``start_ns`` on; 0: keep none."""
     _groups: dict[tuple[int, int, int, int], _Group] = field(default_factory=dict)
     _intervals: dict[tuple[int, int], Index] = field(default_factory=dict)
     _last_ns: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -188,6 +199,7 @@ class Collector:
         first = np.flatnonzero(changed)
         last = np.append(first[1:], len(table)) - 1
         nets = np.add.reduceat(table["net_ns"][order].astype(np.int64), first)
+        blocks = self._blocks(table[order])
         for place, (begin, end) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
             row, largest = int(order[begin]), table[order[end]]
             key_of_row = (
@@ -199,9 +211,20 @@ class Collector:
             group = self._groups.setdefault(key_of_row, _Group())
             group.count += end - begin + 1
             group.net_ns += int(nets[place])
+            if self.block_ns:
+                np.add.at(
+                    group.blocks_ns,
+                    blocks[begin:end],
+                    table["net_ns"][order[begin:end]].astype(np.int64),
+                )
             candidate = int(largest["net_ns"]), -int(largest["start_ns"])
             if candidate > (group.max_ns, -group.max_start_ns):
                 group.max_ns, group.max_start_ns = candidate[0], -candidate[1]
+
+    def _blocks(self, table: Interruptions) -> Index:
+        """For each row the block that it begins in; what lies outside counts with the nearest."""
+        since = table["start_ns"].astype(np.int64) - self.start_ns
+        return np.clip(since // max(self.block_ns, 1), 0, BLOCKS - 1)
 
     def _add_intervals(self, table: Interruptions) -> None:
         if not len(table):
@@ -240,6 +263,7 @@ class Collector:
             max_ns=group.max_ns,
             max_start_ns=group.max_start_ns,
             period_ns=_period_ns(self._intervals.get((cpu, ran if ran != _NOTHING else source))),
+            blocks_ns=tuple(group.blocks_ns.tolist()) if self.block_ns else (),
         )
 
 
@@ -257,7 +281,13 @@ def _period_ns(counts: Index | None) -> int:
 
 def collect(recording: Recording) -> tuple[Share, ...]:
     """Reads a recording once. Raises NoisetopError when it is damaged."""
-    collector = Collector(recording.sources, recording.triggers, recording.stacks)
+    collector = Collector(
+        recording.sources,
+        recording.triggers,
+        recording.stacks,
+        start_ns=recording.start_ns,
+        block_ns=recording.duration_ns // BLOCKS,
+    )
     for chunk in recording.chunks():
         collector.add(chunk)
     return collector.shares()
@@ -268,11 +298,12 @@ def evidence_of(
     *,
     online: Sequence[int] = (),
     realtime: frozenset[str] | None = None,
+    machine: Machine | None = None,
 ) -> Evidence:
     """What a recording says; it knows about its machine what stands in its head.
 
-    ``online``: CPUs of the machine where the recording does not tell. Raises NoisetopError when it
-    is damaged.
+    ``online``: CPUs of the machine where the recording does not tell; ``machine``: that machine,
+    where it can be read. Raises NoisetopError when the recording is damaged.
     """
     shares = collect(recording)
     return Evidence(
@@ -286,6 +317,7 @@ def evidence_of(
         tasks=dict(recording.tasks),
         tick_stops=dict(recording.tick_stops),
         realtime=realtime,
+        machine=machine,
         incomplete=_incomplete(recording),
     )
 

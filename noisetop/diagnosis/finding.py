@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from noisetop.checks.result import Reading
 from noisetop.diagnosis.evidence import Evidence, Path, Share
 from noisetop.trigger import CLOCKS, Trigger
 
@@ -45,6 +46,12 @@ class Finding:
     effect: str
     confidence: Confidence
     confirm: str
+    otherwise: str = ""
+    """Another remedy."""
+    shell: bool = False
+    """Whether remedy and undo can be typed as they are: they name what this machine has."""
+    readings: tuple[Reading, ...] = ()
+    """What was read for the remedy."""
     wait_ns: int = 0
     """Time that victims stood in line for a CPU; beside the noise, never part of it."""
     wait_count: int = 0
@@ -68,6 +75,12 @@ class Finding:
     def cost_ns(self) -> int:
         """What findings are ranked by: the noise, or the wait where that is larger."""
         return max(self.net_ns, self.wait_ns)
+
+    @property
+    def blocks_ns(self) -> tuple[int, ...]:
+        """The noise of equal blocks of the recording; empty where they are not known."""
+        kept = [share.blocks_ns for share in self.shares if share.blocks_ns]
+        return tuple(map(sum, zip(*kept, strict=True)))
 
     @property
     def worst(self) -> Share | None:
@@ -142,4 +155,5 @@ class Rule:
     """Which rule is asked first: the narrowest. Smaller is earlier."""
     reboot: bool = False
     effect: str = ""
+    otherwise: str = ""
     confidence: Confidence = Confidence.CERTAIN

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from noisetop.diagnosis.advice import move_interrupt
 from noisetop.diagnosis.finding import Confidence
 from noisetop.diagnosis.rule import by_step, cause, works
+
+_REFUSED = "where it is refused: isolcpus=managed_irq,domain,{cpus} on the kernel command line"
 
 RULES = (
     cause(
@@ -44,6 +47,8 @@ RULES = (
         ("irq", "acpi"),
         remedy="echo {keep} > /proc/irq/{irq}/smp_affinity_list",
         undo="echo the former list into /proc/irq/{irq}/smp_affinity_list",
+        otherwise=_REFUSED,
+        act=move_interrupt,
         confirm="grep -v ' 0 ' /sys/firmware/acpi/interrupts/gpe*",
         source="D69",
     ),
@@ -57,8 +62,10 @@ RULES = (
         ("irq", "* megasas*"),
         ("irq", "* mpt*sas*"),
         subject=by_step(1),
-        remedy="echo {keep} > /proc/irq/{irq}/smp_affinity_list; if refused: isolcpus=managed_irq",
+        remedy="echo {keep} > /proc/irq/{irq}/smp_affinity_list",
         undo="echo the former list into /proc/irq/{irq}/smp_affinity_list",
+        otherwise=_REFUSED,
+        act=move_interrupt,
         confirm="cat /proc/irq/{irq}/effective_affinity_list",
         source="D48, D61, D62; kernel/irq/manage.c",
     ),
@@ -68,13 +75,15 @@ RULES = (
         ("irq", "* eth*"),
         ("irq", "* en[opsx]*"),
         ("irq", "* mlx*"),
-        ("irq", "* virtio*-input*"),
-        ("irq", "* virtio*-output*"),
+        ("irq", "* virtio*-input.*"),
+        ("irq", "* virtio*-output.*"),
         ("irq", "* i40e*"),
         ("irq", "* ice*"),
         subject=by_step(1),
         remedy="echo {keep} > /proc/irq/{irq}/smp_affinity_list",
         undo="echo the former list into /proc/irq/{irq}/smp_affinity_list",
+        otherwise=_REFUSED,
+        act=move_interrupt,
         confirm="cat /proc/irq/{irq}/effective_affinity_list; irqbalance may move it back",
         source="D50, D61, D63, D65; kernel/irq/manage.c",
     ),
@@ -85,8 +94,10 @@ RULES = (
         ("irq", "* xen*"),
         ("irq", "* hv_*"),
         subject=by_step(1),
-        remedy="echo {keep} > /proc/irq/{irq}/smp_affinity_list; if refused: isolcpus=managed_irq",
+        remedy="echo {keep} > /proc/irq/{irq}/smp_affinity_list",
         undo="echo the former list into /proc/irq/{irq}/smp_affinity_list",
+        otherwise=_REFUSED,
+        act=move_interrupt,
         confirm="cat /proc/irq/{irq}/effective_affinity_list",
         source="D62, D72; drivers/virtio",
     ),
@@ -97,6 +108,8 @@ RULES = (
         subject=by_step(1),
         remedy="echo {keep} > /proc/irq/{irq}/smp_affinity_list",
         undo="echo the former list into /proc/irq/{irq}/smp_affinity_list",
+        otherwise=_REFUSED,
+        act=move_interrupt,
         confirm="cat /proc/irq/{irq}/effective_affinity_list; systemctl is-active irqbalance",
         source="D61, D62, D63; kernel/irq/manage.c",
     ),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from noisetop.diagnosis.advice import move_kernel_threads
 from noisetop.diagnosis.finding import Confidence
-from noisetop.diagnosis.rule import by_sender, calls, cause, works
+from noisetop.diagnosis.rule import MOVE_BACK, by_sender, calls, cause, works
 
 _FLUSH = calls("flush_tlb_func")
-_PREALLOCATE = "allocate before the run and keep it: M_TRIM_THRESHOLD=-1, M_MMAP_MAX=0, mlockall"
-_STRACE = "strace -fc -p $(pgrep -xo {q}) counts its calls"
+_KEEP = "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1 PROGRAM"
+_KEEPS = "glibc then keeps what is freed and gives nothing back while it runs"
+_OTHER_ALLOCATOR = "allocate before the run; MALLOC_CONF=dirty_decay_ms:-1 for jemalloc"
+_STRACE = "strace -fc -p PID counts its calls"
 
 RULES = (
     cause(
@@ -16,8 +19,10 @@ RULES = (
         *_FLUSH,
         stack=("*_munmap", "__vm_munmap", "unmap_region", "do_vmi_munmap"),
         subject=by_sender,
-        remedy=_PREALLOCATE,
-        undo="the former settings of the program",
+        remedy=_KEEP,
+        undo="start it without them",
+        effect=_KEEPS,
+        otherwise=_OTHER_ALLOCATOR,
         confirm=_STRACE,
         source="D41; arch/x86/mm/tlb.c",
         fallback="Memory is given back (munmap) on another CPU, and this one must forget it too",
@@ -101,7 +106,8 @@ RULES = (
         "Memory is short: the kernel takes pages away, and this CPU must forget them",
         *_FLUSH,
         sender=("kswapd*", "kcompactd*", "kdamond*"),
-        remedy="sysctl -w vm.min_free_kbytes=262144 vm.compaction_proactiveness=0, less memory use",
+        remedy="sysctl -w vm.min_free_kbytes=262144 vm.compaction_proactiveness=0",
+        otherwise="use less memory",
         undo="sysctl -w with the former numbers",
         confirm="grep -E 'pgscan|compact' /proc/vmstat before and after",
         source="D38, D42; mm/vmscan.c",
@@ -121,8 +127,10 @@ RULES = (
         "{about} changes memory that this CPU uses too, and it must forget its translations",
         *_FLUSH,
         subject=by_sender,
-        remedy=_PREALLOCATE,
-        undo="the former settings of the program",
+        remedy=_KEEP,
+        undo="start it without them",
+        effect=_KEEPS,
+        otherwise=_OTHER_ALLOCATOR,
         confirm=_STRACE,
         source="D41, D42; arch/x86/mm/tlb.c",
         fallback="Memory that this CPU uses was changed, and it must forget its translations",
@@ -151,8 +159,10 @@ RULES = (
         "reclaim-thread",
         "Memory is short: the kernel looks for pages to free on this CPU",
         ("thread", "kswapd*"),
-        remedy="taskset -pc {keep} $(pgrep kswapd), and use less memory",
-        undo="taskset -pc OLD $(pgrep kswapd), OLD being the list that the remedy printed",
+        remedy="for t in $(pgrep kswapd); do taskset -pc {keep} $t; done",
+        undo=MOVE_BACK,
+        otherwise="use less memory",
+        act=move_kernel_threads,
         confirm="grep pgscan_kswapd /proc/vmstat before and after; free -m",
         source="D38, D93; mm/vmscan.c",
     ),
@@ -169,7 +179,8 @@ RULES = (
         "access-monitor-thread",
         "The kernel watches which memory is used (DAMON) on this CPU",
         ("thread", "kdamond*"),
-        remedy="echo N > /sys/module/damon_reclaim/parameters/enabled, or turn its sysfs off",
+        remedy="echo N > /sys/module/damon_reclaim/parameters/enabled",
+        otherwise="echo off > /sys/kernel/mm/damon/admin/kdamonds/0/state",
         undo="echo Y > /sys/module/damon_reclaim/parameters/enabled",
         confirm="pgrep -a kdamond",
         source="admin-guide/mm/damon",

@@ -2,7 +2,33 @@
 
 from __future__ import annotations
 
-from noisetop.diagnosis.rule import calls, cause, hrtimers, softirqs
+from noisetop.diagnosis.advice import stop_steering
+from noisetop.diagnosis.evidence import Evidence
+from noisetop.diagnosis.finding import Confidence, Finding
+from noisetop.diagnosis.rule import Match, Texts, calls, cause, grouped, hrtimers, rule, softirqs
+
+_HANDED_ON = Match(calls("rps_trigger_softirq", "trigger_rx_softirq"))
+_HANDLED = Match(softirqs("NET_RX"), sender=("call_function*",))
+
+
+@rule(
+    "packet-steering",
+    "Another CPU hands packets from the network on to this one",
+    seen_as=f"{_HANDED_ON.words}; {_HANDLED.words}",
+    remedy="echo {mask} > /sys/class/net/IF/queues/rx-0/rps_cpus for every queue",
+    undo="echo the former mask into the same files",
+    otherwise="sysctl -w net.core.skb_defer_max=0, where trigger_rx_softirq is what it is seen as",
+    act=stop_steering,
+    confirm="grep . /sys/class/net/*/queues/rx-*/rps_cpus; sysctl net.core.skb_defer_max",
+    source="D49; net/core/dev.c",
+    rank=_HANDLED.rank,
+    confidence=Confidence.CERTAIN,
+)
+def packet_steering(evidence: Evidence, texts: Texts) -> list[Finding]:
+    """The call that hands packets on, and what is done with them."""
+    mine = [one for one in evidence.shares if _HANDED_ON(one) or _HANDLED(one)]
+    return grouped("packet-steering", mine, evidence, None, texts)
+
 
 RULES = (
     cause(
@@ -11,6 +37,7 @@ RULES = (
         *softirqs("NET_RX"),
         remedy="ethtool -X IF with no queue for CPU {cpus}, and move the card's interrupts",
         undo="ethtool -X IF default",
+        otherwise="send and receive on other CPUs: taskset -pc {keep} PID",
         confirm="cat /proc/net/softnet_stat before and after: its row for CPU {cpu} grows",
         source="D50, D65; net/core/dev.c",
     ),
@@ -18,19 +45,11 @@ RULES = (
         "packets-sent",
         "This CPU finishes sending packets to the network",
         *softirqs("NET_TX"),
-        remedy="send from other CPUs, and echo {mask} > /sys/class/net/IF/queues/tx-0/xps_cpus",
-        undo="echo 0 > /sys/class/net/IF/queues/tx-0/xps_cpus",
+        remedy="echo {mask} > /sys/class/net/IF/queues/tx-0/xps_cpus",
+        undo="echo the former mask into the same file",
+        otherwise="send from other CPUs: taskset -pc {keep} PID",
         confirm="grep NET_TX /proc/softirqs before and after",
         source="D49, D50; net/core/dev.c",
-    ),
-    cause(
-        "packet-steering",
-        "Another CPU hands packets from the network on to this one",
-        *calls("rps_trigger_softirq", "trigger_rx_softirq"),
-        remedy="echo {mask} > /sys/class/net/IF/queues/rx-0/rps_cpus for every queue",
-        undo="echo the former mask into the same files",
-        confirm="grep . /sys/class/net/*/queues/rx-*/rps_cpus; sysctl net.core.skb_defer_max",
-        source="D49; net/core/dev.c",
     ),
     cause(
         "packet-threads",

@@ -110,10 +110,15 @@ def _finding(
         lines += _row("evidence", _wrapped(sentence, inside))
     for result in related(finding, audit):
         lines += _row("check", _wrapped(_check_line(result), inside))
-    lines += _row("remedy", _command(finding.remedy, inside))
-    lines += _row("undo", _command(finding.undo, inside))
+    for one in finding.readings:
+        lines += _row("read", _wrapped(f"{one.path}: {one.value}", inside))
+    shown = wrap_command if finding.shell else _command
+    lines += _row("remedy", shown(finding.remedy, inside))
     if finding.reboot:
         lines += _row("", ["takes effect after a reboot"])
+    lines += _row("undo", shown(finding.undo, inside))
+    if finding.otherwise:
+        lines += _row("or", _wrapped(finding.otherwise, inside))
     lines += _row("effect", _wrapped(effect(finding, diagnosis), inside))
     lines += _row("sure?", _wrapped(f"{finding.confidence}; to confirm: {finding.confirm}", inside))
     return lines
@@ -285,6 +290,7 @@ def _finding_dict(
         "net_ns_per_s": round(finding.net_ns * 1e9 / diagnosis.evidence.duration_ns),
         "wait_ns": finding.wait_ns,
         "wait_count": finding.wait_count,
+        "blocks_ns": list(finding.blocks_ns),
         "period_ns": finding.period_ns,
         "worst": _worst(finding.worst),
         "paths": [list(path) for path in finding.paths],
@@ -294,6 +300,9 @@ def _finding_dict(
         ],
         "remedy": finding.remedy,
         "undo": finding.undo,
+        "shell": finding.shell,
+        "otherwise": finding.otherwise,
+        "read": [{"path": one.path, "value": one.value} for one in finding.readings],
         "reboot": finding.reboot,
         "effect": effect(finding, diagnosis),
         "confidence": finding.confidence,

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from noisetop.diagnosis.advice import lift_quota, move_kernel_threads, move_threads
 from noisetop.diagnosis.evidence import THROTTLED, Evidence, Share, is_program
 from noisetop.diagnosis.finding import CannotTell, Confidence, Finding, Outcome
-from noisetop.diagnosis.rule import LAST, Texts, by_step, cause, grouped, rule, waiting
-from noisetop.system import format_cpu_list
+from noisetop.diagnosis.rule import (
+    APART,
+    LAST,
+    MOVE,
+    MOVE_BACK,
+    Texts,
+    by_step,
+    cause,
+    finding_of,
+    grouped,
+    rule,
+    waiting,
+)
 
-_MOVE = "taskset -apc {keep} $(pgrep -xo {q}), or isolcpus=domain,{cpus}, or its own cpuset"
-_BACK = "taskset -apc OLD $(pgrep -xo {q}), OLD being the list that the remedy printed"
 _FEW = 0.001
 """Share of the period below which a wait is not worth a finding."""
 
@@ -21,8 +31,10 @@ def _threads(evidence: Evidence) -> list[Share]:
     "realtime-program",
     "{about} has real-time priority and runs before everything else on this CPU",
     seen_as="thread › … of a program with SCHED_FIFO, SCHED_RR or SCHED_DEADLINE",
-    remedy=_MOVE,
-    undo=_BACK,
+    remedy=MOVE,
+    undo=MOVE_BACK,
+    otherwise=APART,
+    act=move_threads,
     confirm="chrt -ap $(pgrep -xo {q})",
     source="D02, D99; sched(7)",
     rank=(*LAST, 0),
@@ -41,8 +53,10 @@ def realtime_program(evidence: Evidence, texts: Texts) -> Outcome:
     "other-program",
     "{about} runs on this CPU in turns with your program",
     seen_as="thread › … that no other rule knows",
-    remedy=_MOVE,
-    undo=_BACK,
+    remedy=MOVE,
+    undo=MOVE_BACK,
+    otherwise=APART,
+    act=move_threads,
     effect="the clock interrupt stops as well where nohz_full= names the CPU",
     confirm="ps -eLo tid,psr,cls,comm | grep -Fw -- {name}",
     source="D02, D97, D99, D100",
@@ -61,6 +75,7 @@ def other_program(evidence: Evidence, texts: Texts) -> list[Finding]:
     seen_as="thread › throttled, and waits of the kind throttled",
     remedy="echo max > /sys/fs/cgroup/GROUP/cpu.max for the group with the quota",
     undo="echo the former two numbers into the same cpu.max",
+    act=lift_quota,
     effect="the group may then use all of its CPUs all the time",
     confirm="grep nr_throttled /sys/fs/cgroup/*/cpu.stat before and after",
     source="D03, D95; kernel/sched/fair.c",
@@ -98,23 +113,9 @@ def _with_waits(
     waited_ns = sum(wait.total_ns.get(reason, 0) for wait in evidence.waits.values())
     count = sum(wait.count.get(reason, 0) for wait in evidence.waits.values())
     found = grouped(name, shares, evidence, None, texts)
-    if found:
-        return waiting(found[0], waited_ns, count)
-    if not waited_ns:
-        return None
-    bare = Finding(
-        rule=name,
-        about="",
-        cause=texts.cause,
-        shares=(),
-        remedy=texts.remedy.replace("{cpus}", format_cpu_list(evidence.cpus)),
-        undo=texts.undo,
-        reboot=texts.reboot,
-        effect=texts.effect,
-        confidence=texts.confidence,
-        confirm=texts.confirm,
-    )
-    return waiting(bare, waited_ns, count)
+    if not found and waited_ns:
+        found = [finding_of(name, "", (), evidence, texts)]
+    return waiting(found[0], waited_ns, count) if found else None
 
 
 RULES = (
@@ -124,7 +125,7 @@ RULES = (
         ("thread", "self"),
         subject=by_step(-1),
         remedy="give each thread its own CPU: taskset -pc CPU TID, or fewer threads",
-        undo="taskset -pc OLD TID, OLD being the list that the remedy printed",
+        undo="taskset -pc with the list that the remedy printed",
         confirm="ps -Lo tid,psr,comm -p PID",
         source="D02, D100; sched(7)",
     ),
@@ -151,8 +152,10 @@ RULES = (
         ("thread", "htop"),
         ("thread", "pcm*"),
         subject=by_step(1),
-        remedy=_MOVE,
-        undo=_BACK,
+        remedy=MOVE,
+        undo=MOVE_BACK,
+        otherwise=APART,
+        act=move_threads,
         confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
         source="D46, D98",
     ),
@@ -232,7 +235,8 @@ RULES = (
         "console-thread",
         "The kernel prints messages on a console from this CPU",
         ("thread", "pr/*"),
-        remedy="sysctl -w kernel.printk='1 4 1 7'; no console=ttyS on the kernel command line",
+        remedy="sysctl -w kernel.printk='1 4 1 7'",
+        otherwise="no console=ttyS on the kernel command line",
         undo="sysctl -w kernel.printk='7 4 1 7'",
         confirm="dmesg -w while it runs; cat /sys/class/tty/console/active",
         source="D73; kernel/printk",
@@ -263,7 +267,8 @@ RULES = (
         ("thread", "khungtaskd"),
         ("thread", "watchdogd"),
         remedy="taskset -pc {keep} $(pgrep khungtaskd)",
-        undo="taskset -pc OLD $(pgrep khungtaskd), OLD being the list that the remedy printed",
+        undo="taskset -pc with the list that the remedy printed",
+        act=move_kernel_threads,
         confirm="sysctl kernel.hung_task_check_interval_secs",
         source="kernel/hung_task.c",
     ),
@@ -276,8 +281,10 @@ RULES = (
         ("thread", "i915*"),
         ("thread", "amdgpu*"),
         subject=by_step(1),
-        remedy=_MOVE,
-        undo=_BACK,
+        remedy=MOVE,
+        undo=MOVE_BACK,
+        otherwise=APART,
+        act=move_threads,
         confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
         source="D71",
     ),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from noisetop.diagnosis.advice import Act, Situation, write_back
 from noisetop.diagnosis.evidence import Evidence, Path, Share
 from noisetop.diagnosis.finding import Confidence, Finding, Outcome, Rule
 from noisetop.system import format_cpu_list
@@ -85,8 +86,11 @@ def _literal(step: str) -> int:
 
 
 def by_sender(share: Share) -> str:
-    """One finding for each task that causes it; the same in another run, so without its number."""
-    return share.trigger.task
+    """One finding for each task that causes it, behind a worker thread for who queued the work;
+    the same in another run, so without its number."""
+    who = share.trigger
+    name, _, number = who.origin.rpartition(" ")
+    return name if number.isdecimal() and name else who.work or who.task
 
 
 def by_step(number: int) -> Subject:
@@ -116,24 +120,23 @@ def _apart(evidence: Evidence, shares: Iterable[Share]) -> tuple[int, ...]:
 
 def facts(evidence: Evidence, shares: Sequence[Share], about: str) -> Mapping[str, str]:
     """What texts of rules may mention in braces. ``{name}`` is for a shell, ``{q}`` for pgrep."""
-    share = shares[0]
+    share = shares[0] if shares else None
     apart = _apart(evidence, shares)
     kept = tuple(cpu for cpu in evidence.online if cpu not in apart) or (0,)
-    step = share.cause[1] if len(share.cause) > 1 else share.cause[0]
-    number = re.match(r"\d+(?= |$)", step)
+    path = share.cause if share else ("something",)
+    number = re.match(r"\d+(?= |$)", path[1] if len(path) > 1 else path[0])
     return {
         "about": about or "something",
         "name": shlex.quote(about) if about else "PROGRAM",
         "q": "-- " + shlex.quote(_EXPRESSION.sub(r"\\\1", about)) if about else "PROGRAM",
-        "function": share.cause[-1],
+        "function": path[-1],
         "keep": format_cpu_list(kept),
         "mask": format(sum(1 << cpu for cpu in kept), "x"),
         "cpus": format_cpu_list(apart),
         "all": format_cpu_list(evidence.online or evidence.cpus),
-        "where": format_cpu_list(one.cpu for one in shares),
-        "cpu": str(share.cpu),
+        "where": format_cpu_list((one.cpu for one in shares) if share else evidence.cpus),
+        "cpu": str(share.cpu if share else min(evidence.cpus, default=0)),
         "irq": number[0] if number else "N",
-        "sender": share.trigger.task or "something",
     }
 
 
@@ -148,8 +151,11 @@ class Texts:
     effect: str
     reboot: bool
     confidence: Confidence
+    otherwise: str
     fallback: str
     """The cause where the subject is not known."""
+    act: Act
+    """Makes the remedy where the machine can be read."""
 
 
 def grouped(
@@ -159,27 +165,63 @@ def grouped(
     groups: dict[str, list[Share]] = {}
     for share in shares:
         groups.setdefault(subject(share) if subject else "", []).append(share)
-    findings = []
-    for about, mine in groups.items():
-        known = facts(evidence, mine, about)
-        words = texts.cause if about or not texts.fallback else texts.fallback
-        findings.append(
-            Finding(
-                rule=rule,
-                about=about,
-                cause=words.format_map(known),
-                shares=tuple(mine),
-                remedy=texts.remedy.format_map(known),
-                undo=texts.undo.format_map(known),
-                reboot=texts.reboot,
-                effect=texts.effect.format_map(known),
-                confidence=texts.confidence,
-                confirm=texts.confirm.format_map(known),
-            )
+    return [finding_of(rule, about, mine, evidence, texts) for about, mine in groups.items()]
+
+
+def finding_of(
+    rule: str, about: str, shares: Sequence[Share], evidence: Evidence, texts: Texts
+) -> Finding:
+    """One finding, perhaps over no noise at all."""
+    known = facts(evidence, shares, about)
+    words = texts.cause if about or not texts.fallback else texts.fallback
+    general = Finding(
+        rule=rule,
+        about=about,
+        cause=words.format_map(known),
+        shares=tuple(shares),
+        remedy=texts.remedy.format_map(known),
+        undo=texts.undo.format_map(known),
+        reboot=texts.reboot,
+        effect=texts.effect.format_map(known),
+        confidence=texts.confidence,
+        confirm=texts.confirm.format_map(known),
+        otherwise=texts.otherwise.format_map(known),
+    )
+    return _advised(general, evidence, texts.act, known)
+
+
+def _advised(finding: Finding, evidence: Evidence, act: Act, known: Mapping[str, str]) -> Finding:
+    """The finding with the remedy for the machine as it is now, where that can be read."""
+    machine = evidence.machine
+    if machine is None:
+        return finding
+    advice = act(
+        Situation(
+            machine=machine,
+            evidence=evidence,
+            shares=finding.shares,
+            about=finding.about,
+            keep=known["keep"],
+            apart=known["cpus"],
+            remedy=finding.remedy,
         )
-    return findings
+    )
+    if advice is None:
+        return finding
+    made = advice.remedy
+    return replace(
+        finding,
+        remedy=made.command,
+        undo=made.undo,
+        reboot=made.reboot,
+        shell=made.shell,
+        readings=advice.readings,
+    )
 
 
+MOVE = "for t in $(pgrep -wx {q}); do taskset -pc {keep} $t; done"
+MOVE_BACK = "the same with the lists that the remedy printed"
+APART = "isolcpus=domain,{cpus} on the kernel command line, or a cpuset of its own"
 NOTHING_TO_UNDO = "start it again"
 
 
@@ -198,11 +240,15 @@ def cause(
     reboot: bool = False,
     effect: str = "",
     confidence: Confidence = Confidence.CERTAIN,
+    otherwise: str = "",
     fallback: str = "",
+    act: Act = write_back,
 ) -> Rule:
     """A rule that claims all noise with these sources and triggers."""
     match = Match(paths, sender, stack, whole)
-    texts = Texts(words, remedy, undo, confirm, effect, reboot, confidence, fallback)
+    texts = Texts(
+        words, remedy, undo, confirm, effect, reboot, confidence, otherwise, fallback, act
+    )
 
     def judge(evidence: Evidence) -> Outcome:
         claimed = [share for share in evidence.shares if match(share)]
@@ -221,6 +267,7 @@ def cause(
         rank=match.rank,
         reboot=reboot,
         effect=effect,
+        otherwise=otherwise,
         confidence=confidence,
     )
 
@@ -250,10 +297,12 @@ def rule(
     reboot: bool = False,
     effect: str = "",
     confidence: Confidence = Confidence.LIKELY,
+    otherwise: str = "",
+    act: Act = write_back,
 ) -> Callable[[Callable[[Evidence, Texts], Outcome]], Rule]:
     """Turns a function of the evidence and the rule's texts into a Rule; its module is the
     subject."""
-    texts = Texts(words, remedy, undo, confirm, effect, reboot, confidence, "")
+    texts = Texts(words, remedy, undo, confirm, effect, reboot, confidence, otherwise, "", act)
 
     def make(judge: Callable[[Evidence, Texts], Outcome]) -> Rule:
         return Rule(
@@ -269,6 +318,7 @@ def rule(
             rank=rank,
             reboot=reboot,
             effect=effect,
+            otherwise=otherwise,
             confidence=confidence,
         )
 

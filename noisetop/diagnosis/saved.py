@@ -1,28 +1,31 @@
 """Diagnoses kept for later, and what changed since: which findings went, stayed and came.
 
-Interruptions are counted in two periods, so their rates are compared as those of two Poisson
-processes: given the sum, the count of one is binomial (Przyborowski and Wilenski, 1940). A count
-of interruptions that come in bursts varies more than that, so a small probability then says that
-the load was another one, not that the remedy did it.
+The noise of a finding is compared block of time by block of time, with the tests of ``noisetop
+compare``. Waits are known as sums only: how often there was one is compared as two Poisson
+processes are, where given the sum the count of one is binomial (Przyborowski and Wilenski, 1940).
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from noisetop.compare.comparison import ALPHA, MIN_BLOCKS_SEEN
+from noisetop.compare.sample import BLOCKS, MIN_BLOCKS
+from noisetop.compare.statistics import PERMUTATIONS, Table, holm, permutation_p
 from noisetop.diagnosis import Diagnosis
 from noisetop.errors import UsageError
 
 FORMAT = "noisetop-diagnosis"
-_VERSION = 1
+_VERSION = 2
 _LARGEST_FILE = 64 << 20
-_SIGNIFICANT = 0.01
 _STAYED = 0.1
 """Change of cost below which a finding is as it was."""
 
@@ -46,6 +49,14 @@ class Measured:
     count: int
     net_ns: int
     wait_ns: int = 0
+    wait_count: int = 0
+    blocks_ns: tuple[int, ...] = ()
+    """Noise of equal blocks of the period."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is its waits that cost."""
+        return self.wait_ns > self.net_ns
 
     @property
     def cost_ns(self) -> int:
@@ -75,8 +86,9 @@ class Change:
     before_rate_ns: float
     """Cost in ns per second."""
     after_rate_ns: float
-    probability: float
-    """Of counts at least as different when nothing had changed."""
+    probability: float | None
+    """Of a difference as large when nothing had changed, for all findings together; None: it came
+    too seldom to tell."""
 
     @property
     def ratio_words(self) -> str:
@@ -86,16 +98,23 @@ class Change:
         return f"{self.after_rate_ns / self.before_rate_ns:.2f} times"
 
     @property
+    def significant(self) -> bool:
+        """Whether it changed by more than chance."""
+        return self.probability is not None and self.probability <= ALPHA
+
+    @property
     def significance(self) -> str:
-        """Whether the counts differ by more than chance."""
-        if self.probability < _SIGNIFICANT:
-            return f"counts differ, p {self.probability:.1g}"
-        return f"counts may differ by chance, p {self.probability:.2f}"
+        """The same in words."""
+        if self.probability is None:
+            return "too seldom to tell"
+        if self.significant:
+            return f"significant, p {self.probability:.1g}"
+        return f"may be chance, p {self.probability:.2f}"
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
         ratio = self.after_rate_ns / self.before_rate_ns if self.before_rate_ns else None
-        return {**asdict(self), "ratio": ratio}
+        return {**asdict(self), "ratio": ratio, "significant": self.significant}
 
 
 def as_saved(diagnosis: Diagnosis, version: str) -> dict[str, object]:
@@ -118,9 +137,11 @@ def measured(diagnosis: Diagnosis) -> tuple[Measured, ...]:
         Measured(
             finding.key,
             finding.cause,
-            finding.count or finding.wait_count,
+            finding.count,
             finding.net_ns,
             finding.wait_ns,
+            finding.wait_count,
+            finding.blocks_ns,
         )
         for finding in diagnosis.findings
     )
@@ -171,7 +192,15 @@ def _measured(one: Mapping[str, Any]) -> Measured:
         _number(one["count"]),
         _number(one["net_ns"]),
         _number(one["wait_ns"]),
+        _number(one["wait_count"]),
+        _blocks(one["blocks_ns"]),
     )
+
+
+def _blocks(values: Any) -> tuple[int, ...]:
+    if not isinstance(values, list) or len(values) not in (0, BLOCKS):
+        raise ValueError("not so many blocks")
+    return tuple(_number(value) for value in values)
 
 
 def _number(value: Any) -> int:
@@ -183,9 +212,12 @@ def _number(value: Any) -> int:
 def compare(before: Saved, after: Saved) -> tuple[Change, ...]:
     """What became of each finding; the largest change of cost first."""
     old, new = _by_key(before.findings), _by_key(after.findings)
+    keys = tuple(dict.fromkeys([*old, *new]))
+    pairs = [(old.get(key), new.get(key)) for key in keys]
+    chances = _probabilities(pairs, before.duration_ns, after.duration_ns)
     changes = [
-        _change(key, old.get(key), new.get(key), before.duration_ns, after.duration_ns)
-        for key in dict.fromkeys([*old, *new])
+        _change(key, *pair, before.duration_ns, after.duration_ns, chance)
+        for key, pair, chance in zip(keys, pairs, chances, strict=True)
     ]
     return tuple(sorted(changes, key=lambda c: (-abs(c.after_rate_ns - c.before_rate_ns), c.key)))
 
@@ -194,22 +226,65 @@ def _by_key(findings: Iterable[Measured]) -> dict[str, Measured]:
     return {finding.key: finding for finding in findings}
 
 
+Pair = tuple[Measured | None, Measured | None]
+
+
+def _probabilities(pairs: Sequence[Pair], old_ns: int, new_ns: int) -> list[float | None]:
+    """For each finding, before and after: the chance of its change, adjusted for their number."""
+    old_rates = _rates([_blocks_of(old) for old, _ in pairs], old_ns, new_ns)
+    new_rates = _rates([_blocks_of(new) for _, new in pairs], new_ns, old_ns)
+    seen = (old_rates > 0).sum(axis=0) + (new_rates > 0).sum(axis=0)
+    waits = np.array([any(one is not None and one.waits for one in pair) for pair in pairs])
+    by_blocks = (
+        (seen >= MIN_BLOCKS_SEEN) & ~waits & (min(len(old_rates), len(new_rates)) >= MIN_BLOCKS)
+    )
+    raw = np.ones(len(pairs))
+    if by_blocks.any():
+        count = max(PERMUTATIONS, round(2 * len(pairs) / ALPHA))
+        raw[by_blocks] = permutation_p(old_rates[:, by_blocks], new_rates[:, by_blocks], count)
+    for at in np.flatnonzero(waits).tolist():
+        old, new = (one.wait_count if one else 0 for one in pairs[at])
+        raw[at] = rate_probability(old, new, old_ns, new_ns)
+    tested = by_blocks | waits
+    raw[tested] = holm(raw[tested])
+    return [float(p) if told else None for p, told in zip(raw, tested.tolist(), strict=True)]
+
+
+def _blocks_of(one: Measured | None) -> tuple[int, ...]:
+    return one.blocks_ns if one and one.blocks_ns else (0,) * BLOCKS
+
+
+def _rates(findings: Sequence[tuple[int, ...]], mine_ns: int, other_ns: int) -> Table:
+    """Noise per ns of blocks of about the same length on both sides: a row each, a column for each
+    finding. What is left over at the end of the shorter recording is dropped."""
+    together = min(max(round(other_ns / mine_ns), 1), BLOCKS)
+    table = np.array(findings, np.float64).reshape(len(findings), BLOCKS).T
+    whole = BLOCKS // together * together
+    merged = table[:whole].reshape(-1, together, len(findings)).sum(axis=1)
+    rates: Table = merged * BLOCKS / (mine_ns * together)
+    return rates
+
+
 def _change(
-    key: str, old: Measured | None, new: Measured | None, old_ns: int, new_ns: int
+    key: str,
+    old: Measured | None,
+    new: Measured | None,
+    old_ns: int,
+    new_ns: int,
+    probability: float | None,
 ) -> Change:
     before_rate_ns = old.cost_ns * 1e9 / old_ns if old else 0.0
     after_rate_ns = new.cost_ns * 1e9 / new_ns if new else 0.0
-    counts = (old.count if old else 0, new.count if new else 0)
     known = new or old
     return Change(
         key=key,
         cause=known.cause if known else "",
         verdict=_fate(old, new, before_rate_ns, after_rate_ns),
-        before_count=counts[0],
-        after_count=counts[1],
+        before_count=old.count if old else 0,
+        after_count=new.count if new else 0,
         before_rate_ns=before_rate_ns,
         after_rate_ns=after_rate_ns,
-        probability=rate_probability(*counts, old_ns, new_ns),
+        probability=probability,
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from noisetop.diagnosis.advice import move_threads
 from noisetop.diagnosis.finding import Confidence
-from noisetop.diagnosis.rule import by_sender, by_step, cause, hrtimers, timers
+from noisetop.diagnosis.rule import MOVE, MOVE_BACK, by_sender, by_step, cause, hrtimers, timers
 
-_MOVE = "arm the timer on another CPU: taskset -pc {keep} $(pgrep -x {q})"
-_BACK = "taskset -pc OLD $(pgrep -x {q}), OLD being the list that the remedy printed"
+_REARMED = "a timer goes where the program is that starts it again"
 _ARMED = "cat /proc/PID/timers, or trace timer:hrtimer_start on the CPU"
 
 RULES = (
@@ -15,8 +15,10 @@ RULES = (
         "Programs that sleep or wait with a timeout are woken on this CPU ({about})",
         *hrtimers("hrtimer_wakeup"),
         subject=by_sender,
-        remedy=_MOVE,
-        undo=_BACK,
+        remedy=MOVE,
+        undo=MOVE_BACK,
+        effect=_REARMED,
+        act=move_threads,
         confirm=_ARMED,
         source="D17; kernel/time/hrtimer.c",
         fallback="Programs that sleep or wait with a timeout are woken on this CPU",
@@ -26,8 +28,10 @@ RULES = (
         "A timer of {about} (timer_create) goes off on this CPU",
         *hrtimers("posix_timer_fn"),
         subject=by_sender,
-        remedy=_MOVE,
-        undo=_BACK,
+        remedy=MOVE,
+        undo=MOVE_BACK,
+        effect=_REARMED,
+        act=move_threads,
         confirm=_ARMED,
         source="D17; kernel/time/posix-timers.c",
         fallback="A program's timer (timer_create) goes off on this CPU",
@@ -37,8 +41,10 @@ RULES = (
         "A timer of {about} (timerfd) goes off on this CPU",
         *hrtimers("timerfd_tmrproc"),
         subject=by_sender,
-        remedy=_MOVE,
-        undo=_BACK,
+        remedy=MOVE,
+        undo=MOVE_BACK,
+        effect=_REARMED,
+        act=move_threads,
         confirm="grep -l timerfd /proc/*/fdinfo/* shows who holds one",
         source="D17; fs/timerfd.c",
         fallback="A program's timer (timerfd) goes off on this CPU",
@@ -48,8 +54,10 @@ RULES = (
         "An alarm or interval timer of {about} (setitimer) goes off on this CPU",
         *hrtimers("it_real_fn"),
         subject=by_sender,
-        remedy=_MOVE,
-        undo=_BACK,
+        remedy=MOVE,
+        undo=MOVE_BACK,
+        effect=_REARMED,
+        act=move_threads,
         confirm=_ARMED,
         source="D17; kernel/time/itimer.c",
         fallback="An alarm or interval timer (setitimer) goes off on this CPU",

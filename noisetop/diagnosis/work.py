@@ -5,7 +5,8 @@ from __future__ import annotations
 from noisetop.diagnosis.finding import Confidence
 from noisetop.diagnosis.rule import by_function, cause, softirqs, timers, works
 
-_SPREAD = "isolcpus=domain,{cpus}, or echo {mask} > /sys/devices/virtual/workqueue/cpumask"
+_SPREAD = "echo {mask} > /sys/devices/virtual/workqueue/cpumask"
+_AT_BOOT = "isolcpus=domain,{cpus} on the kernel command line does it at boot"
 _SPREAD_BACK = "echo the former mask into /sys/devices/virtual/workqueue/cpumask"
 _WHO = "trace workqueue:workqueue_queue_work: its stack shows who queues the work"
 
@@ -45,6 +46,7 @@ RULES = (
         *works("flush_memcg_stats_dwork"),
         remedy=_SPREAD,
         undo=_SPREAD_BACK,
+        otherwise=_AT_BOOT,
         confirm="cat /sys/devices/virtual/workqueue/cpumask includes the CPU",
         source="D25; mm/memcontrol.c",
     ),
@@ -85,6 +87,7 @@ RULES = (
         *works("sched_tick_remote"),
         remedy=_SPREAD,
         undo=_SPREAD_BACK,
+        otherwise=_AT_BOOT,
         confirm="the CPU is in the workqueue mask",
         source="D09; kernel/sched/core.c",
     ),
@@ -112,6 +115,7 @@ RULES = (
         *works("linkwatch_event", "neigh_managed_work", "neigh_periodic_work", "fib6_*"),
         remedy=_SPREAD,
         undo=_SPREAD_BACK,
+        otherwise=_AT_BOOT,
         confirm="ip monitor link neigh",
         source="D34; net/core",
     ),
@@ -130,6 +134,7 @@ RULES = (
         *works("ext4_end_io_rsv_work", "xfs_*", "btrfs_*", "iomap_*", "ext4_*", "jbd2_*"),
         remedy=_SPREAD,
         undo=_SPREAD_BACK,
+        otherwise=_AT_BOOT,
         confirm=_WHO,
         source="D25; symbol index",
     ),
@@ -176,7 +181,8 @@ RULES = (
         "split-lock",
         "A program locked memory across two cache lines and was slowed down for it",
         *works("sl_reenable*", "__split_lock_reenable*"),
-        remedy="sysctl -w kernel.split_lock_mitigate=0; better: mend the program's alignment",
+        remedy="sysctl -w kernel.split_lock_mitigate=0",
+        otherwise="mend the alignment in the program",
         undo="sysctl -w kernel.split_lock_mitigate=1",
         confirm="dmesg | grep split_lock",
         source="D101; arch/x86/kernel/cpu/bus_lock.c",
@@ -184,7 +190,7 @@ RULES = (
     cause(
         "work-queue-flush",
         "Somebody waits until a queue of deferred work on this CPU is empty",
-        *works("wq_barrier_func"),
+        ("thread", "kworker/[0-9]*", "wq_barrier_func"),
         remedy="stop who flushes it",
         confirm=_WHO,
         source="symbol index; kernel/workqueue.c",
@@ -204,6 +210,7 @@ RULES = (
         subject=by_function,
         remedy=_SPREAD,
         undo=_SPREAD_BACK,
+        otherwise=_AT_BOOT,
         confirm="cat /sys/devices/virtual/workqueue/cpumask includes the CPU",
         source="D25; kernel/workqueue.c",
         fallback="The kernel does deferred work on this CPU that could run anywhere",

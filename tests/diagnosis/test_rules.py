@@ -268,5 +268,23 @@ def test_a_remedy_never_sets_all_cpus_apart() -> None:
     assert "nohz_full=3 " in finding.remedy
     some = evidence(share("thread", "app", cpu=3))
     (finding,) = diagnose(some).findings
-    assert "taskset -apc 0-1 " in finding.remedy
-    assert "isolcpus=domain,2-3" in finding.remedy
+    assert "taskset -pc 0-1 " in finding.remedy
+    assert "isolcpus=domain,2-3" in finding.otherwise
+
+
+def test_packets_that_were_handed_on_are_told_from_others() -> None:
+    handed, own = share("softirq", "NET_RX"), share("softirq", "NET_RX", net_ns=5)
+    handed = replace(handed, trigger=Trigger(cpu=2, context="call_function_single"))
+    call = share("ipi", "call_function_single", "rps_trigger_softirq")
+    steered, received = diagnose(evidence(handed, own, call)).findings
+    assert (steered.rule, steered.net_ns) == ("packet-steering", 20_000)
+    assert (received.rule, received.net_ns) == ("packets-received", 5)
+
+
+def test_behind_a_worker_stands_who_queued_its_work() -> None:
+    patch = share("ipi", "call_function", "do_sync_core", stack=("jump_label_update",))
+    worker = Trigger("kworker/0:1", 9, 0, work="netstamp_clear", origin="my app 77")
+    for origin, about in (("my app 77", "my app"), ("", "netstamp_clear")):
+        who = worker._replace(origin=origin)
+        (finding,) = diagnose(evidence(replace(patch, trigger=who))).findings
+        assert finding.key == f"switch-flipped:{about}"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisetop.compare.sample import BLOCKS
 from noisetop.diagnosis import diagnose, page
 from noisetop.diagnosis.saved import (
     Fate,
@@ -28,8 +30,16 @@ SECOND_NS = 1_000_000_000
 
 
 def saved(duration_ns: int = SECOND_NS, **findings: tuple[int, int]) -> Saved:
-    measured = tuple(Measured(key, key, count, net) for key, (count, net) in findings.items())
+    """Findings of some interruptions and noise, spread evenly over the period."""
+    measured = tuple(
+        Measured(key, key, count, net, blocks_ns=evenly(net))
+        for key, (count, net) in findings.items()
+    )
     return Saved(duration_ns, (2,), sum(one.net_ns for one in measured), measured)
+
+
+def evenly(net_ns: int) -> tuple[int, ...]:
+    return tuple(net_ns * (at + 1) // BLOCKS - net_ns * at // BLOCKS for at in range(BLOCKS))
 
 
 def test_what_went_stayed_and_came() -> None:
@@ -46,11 +56,50 @@ def test_what_went_stayed_and_came() -> None:
         "new": Fate.NEW,
     }
     assert changes["stayed"].ratio_words == "1.00 times"
-    assert changes["stayed"].probability > 0.5
     assert changes["new"].ratio_words == "was not there"
-    assert all(changes[key].probability < 1e-6 for key in ("gone", "less", "new"))
+    changed = {key for key, change in changes.items() if change.significant}
+    assert changed == {"gone", "less", "more", "new"}
+    assert changes["stayed"].significance == "may be chance, p 1.00"
     order = [abs(change.after_rate_ns - change.before_rate_ns) for change in compare(before, after)]
     assert order == sorted(order, reverse=True)
+
+
+def bursts(at: tuple[int, ...], net_ns: int) -> Measured:
+    blocks = tuple(net_ns if block in at else 0 for block in range(BLOCKS))
+    return Measured("burst", "burst", len(at) * 1000, len(at) * net_ns, blocks_ns=blocks)
+
+
+def test_a_burst_of_many_counts_as_one_block() -> None:
+    """A thousand interruptions at one moment are no thousand witnesses."""
+    one, many = (Saved(SECOND_NS, (2,), 0, (bursts(at, 9_000),)) for at in ((4,), tuple(range(40))))
+    nothing = Saved(SECOND_NS, (2,), 0, ())
+    (seldom,) = compare(one, nothing)
+    assert (seldom.probability, seldom.significance) == (None, "too seldom to tell")
+    assert not seldom.significant
+    (often,) = compare(many, nothing)
+    assert often.significant
+
+
+def test_waits_are_compared_by_their_number() -> None:
+    waiting = Measured("quota", "quota", 0, 0, wait_ns=800_000_000, wait_count=50)
+    (change,) = compare(Saved(SECOND_NS, (2,), 0, (waiting,)), Saved(SECOND_NS, (2,), 0, ()))
+    assert change.verdict is Fate.GONE
+    assert change.probability == pytest.approx(2 / 2**50)
+
+
+@pytest.mark.parametrize("times", [1, 3, 10, 30])
+def test_recordings_of_other_lengths(times: int) -> None:
+    rng = np.random.default_rng(1)
+    noise = [int(value) for value in rng.poisson(1000, BLOCKS)]
+    before = Measured("a", "a", 100, sum(noise), blocks_ns=tuple(noise))
+    longer = tuple(value * times for value in reversed(noise))
+    after = Measured("a", "a", 100 * times, sum(longer), blocks_ns=longer)
+    (change,) = compare(
+        Saved(SECOND_NS, (2,), 0, (before,)), Saved(times * SECOND_NS, (2,), 0, (after,))
+    )
+    assert change.verdict is Fate.STAYED
+    assert not change.significant
+    assert (change.probability is None) == (times == 30), "too few blocks are left"
 
 
 def test_reads_back_what_it_wrote(tmp_path: Path) -> None:
@@ -72,11 +121,11 @@ def test_reads_back_what_it_wrote(tmp_path: Path) -> None:
         b"{}",
         b'{"format": "noisetop-diagnosis"}',
         b"[" * 100_000,
-        b'{"format": "noisetop-diagnosis", "format_version": 1, "duration_ns": 0, "cpus": [],'
+        b'{"format": "noisetop-diagnosis", "format_version": 2, "duration_ns": 0, "cpus": [],'
         b' "noise_ns": 0, "findings": []}',
-        b'{"format": "noisetop-diagnosis", "format_version": 1, "duration_ns": 1, "cpus": [],'
+        b'{"format": "noisetop-diagnosis", "format_version": 2, "duration_ns": 1, "cpus": [],'
         b' "noise_ns": 0, "findings": [{"key": 1}]}',
-        b'{"format": "noisetop-diagnosis", "format_version": 1, "duration_ns": 1e400, "cpus": [],'
+        b'{"format": "noisetop-diagnosis", "format_version": 2, "duration_ns": 1e400, "cpus": [],'
         b' "noise_ns": 0, "findings": []}',
     ],
 )

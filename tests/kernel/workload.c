@@ -36,9 +36,17 @@
 #define ACTORS 64
 #define DELAY_NS 300000
 #define BURST_NS 100000
+#define OFTEN_NS 50000
+#define SHIFT_NS 45000000
+#define REST_NS 5000000
+#define QUIET_NS 2000000
+#define ALARMS 64
+#define DRAWS 15
+#define REFILL_NS 105000000
 
 static int victim_cpu, sender_cpu;
-static atomic_bool over;
+static atomic_bool over, realtime_victim;
+static atomic_uint acts;
 static pthread_barrier_t begin, end;
 
 static void check(bool good, const char *what)
@@ -68,6 +76,13 @@ static void burn(long ns)
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 }
 
+static void acted(void)
+{
+	acts++;
+	if (realtime_victim)
+		syscall(SYS_futex, &acts, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
 static void membarrier(void)
 {
 	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
@@ -79,6 +94,17 @@ static void unmap(void)
 	char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memset(pages, 1, bytes);
 	munmap(pages, bytes);
+}
+
+/* More than malloc ever keeps for later by itself: 32 MiB, DEFAULT_MMAP_THRESHOLD_MAX. */
+static void allocate(void)
+{
+	size_t bytes = 36 << 20;
+	char *memory = malloc(bytes);
+	check(memory, "malloc");
+	for (int i = 0; i < PAGES; i++)
+		((volatile char *)memory)[i * sysconf(_SC_PAGESIZE)] = 1;
+	free(memory);
 }
 
 static void protect(void)
@@ -148,6 +174,42 @@ static void arm_cpu_timer(void)
 {
 	struct itimerval later = {.it_value.tv_sec = 50};
 	check(!setitimer(ITIMER_PROF, &later, NULL), "setitimer");
+}
+
+/* Timers that nobody is woken for: their signal is blocked, and pending at most once. */
+static void expire_alarms(void)
+{
+	static timer_t timers[ALARMS];
+	static bool made;
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
+	sigset_t signals;
+	event._sigev_un._tid = gettid();
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGRTMIN);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	for (int i = 0; i < ALARMS; i++) {
+		struct itimerspec once = {.it_value.tv_nsec = (i + 2) * OFTEN_NS};
+		if (!made)
+			check(!timer_create(CLOCK_MONOTONIC, &event, &timers[i]), "timer_create");
+		check(!timer_settime(timers[i], 0, &once, NULL), "timer_settime");
+	}
+	made = true;
+}
+
+/* An interrupt each. A device with a limit has some to give at once after a while. */
+static void draw_random(void)
+{
+	static int fd = -1;
+	char random[64];
+	if (fd < 0)
+		fd = open("/dev/hwrng", O_RDONLY);
+	nanosleep(&(struct timespec){.tv_nsec = REFILL_NS}, NULL);
+	acted(); /* the victim is to be there when they come */
+	nanosleep(&(struct timespec){.tv_nsec = QUIET_NS / 2}, NULL);
+	for (int i = 0; i < DRAWS; i++) {
+		check(read(fd, random, sizeof(random)) > 0, "hwrng");
+		acted();
+	}
 }
 
 static void expire_nanosleep(void)
@@ -240,17 +302,21 @@ static const struct kind {
 } kinds[] = {
 	{"membarrier", membarrier, false},
 	{"munmap", unmap, false},
+	{"malloc", allocate, false},
 	{"mprotect", protect, false},
 	{"spin", nothing, false},
 	{"timestamp", timestamp, false},
 	{"timerfd", expire_timerfd, true},
 	{"posix-timer", expire_posix_timer, true},
 	{"cpu-timer", arm_cpu_timer, false},
+	{"alarm", expire_alarms, true},
 	{"nanosleep", expire_nanosleep, true},
 	{"futex", expire_futex, true},
+	{"random", draw_random, false},
 	{"stat-refresh", refresh_statistics, false},
 	{"wake-urgent", wake_urgent, false},
 	{"flood", flood, true},
+	{"send", flood, false},
 	{"compete", compete, true},
 	{"give-birth", give_birth, false},
 };
@@ -271,13 +337,41 @@ static void tell(struct actor *actor, const char *name)
 	pthread_barrier_wait(&begin); /* off they go */
 }
 
+static long now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+/*
+ * A real-time victim is there while the others act, and gives up the CPU now and then: else the
+ * kernel takes it for normal tasks, and that is noise.
+ */
+static void attend(void)
+{
+	for (long until = now_ns() + SHIFT_NS; now_ns() < until;) {
+		unsigned int seen = acts;
+		long quiet = now_ns() + QUIET_NS;
+		while (acts == seen && now_ns() < quiet)
+			;
+		if (acts != seen)
+			continue;
+		syscall(SYS_futex, &acts, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+		until = now_ns() + SHIFT_NS;
+	}
+	nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+}
+
 static void *suffer(void *unused)
 {
 	(void)unused;
 	pin(victim_cpu);
 	tell(&victim_actor, "victim");
+	realtime_victim = sched_getscheduler(0) == SCHED_FIFO;
 	while (!over)
-		;
+		if (realtime_victim)
+			attend();
 	for (;;)
 		pause();
 	return NULL;
@@ -298,8 +392,9 @@ static void *act(void *argument)
 	pin(actor->kind->at_victim ? victim_cpu : sender_cpu);
 	tell(actor, actor->kind->name);
 	clock_gettime(CLOCK_MONOTONIC, &next);
-	for (long acts = 0; !actor->count || acts < actor->count; acts++) {
+	for (long done = 0; !actor->count || done < actor->count; done++) {
 		actor->kind->act();
+		acted();
 		if (actor->per_second)
 			pace(&next, actor->per_second);
 	}

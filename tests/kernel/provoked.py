@@ -1,0 +1,111 @@
+"""Settings and threads changed for a test, and put back whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tests.kernel.loads import PATIENCE_S, Workload, prepared, stop
+
+FIRST, SECOND = (os.sched_param(priority) for priority in (1, 2))
+"""Priorities: of a victim that normal tasks shall not disturb, and of what does disturb it."""
+_LARGEST_WEIGHT = -20
+
+
+@contextlib.contextmanager
+def written(path: str | Path, value: str) -> Iterator[None]:
+    """A file of /proc or /sys with another value."""
+    file = Path(path)
+    before = file.read_text().strip()
+    # A file that offers several values marks the one that holds.
+    chosen = re.search(r"\[(\S+)\]", before)
+    file.write_text(value)
+    try:
+        yield
+    finally:
+        file.write_text(chosen[1] if chosen else before)
+
+
+@contextlib.contextmanager
+def bound(tid: int, cpu: int) -> Iterator[None]:
+    """A thread on one CPU."""
+    before = os.sched_getaffinity(tid)
+    os.sched_setaffinity(tid, {cpu})
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(tid, before)
+
+
+@contextlib.contextmanager
+def urgent(tids: Iterable[int]) -> Iterator[None]:
+    """Threads that go before a real-time victim."""
+    changed = []
+    try:
+        for tid in tids:
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setscheduler(tid, os.SCHED_FIFO, SECOND)
+                changed.append(tid)
+        yield
+    finally:
+        for tid in changed:
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setscheduler(tid, os.SCHED_OTHER, os.sched_param(0))
+
+
+def kernel_threads(pattern: str) -> list[int]:
+    """Those whose names match."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if not (folder / "cmdline").read_bytes() and re.fullmatch(
+                pattern, (folder / "comm").read_text().strip()
+            ):
+                found.append(int(folder.name))
+    return found
+
+
+@contextlib.contextmanager
+def undisturbed(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
+    """A load in action whose victim has real-time priority, so that programs of others do not take
+    turns with it."""
+    with prepared(victim_cpu, sender_cpu, *acts) as load:
+        os.sched_setscheduler(load.tids["victim"], os.SCHED_FIFO, FIRST)
+        load.begin()
+        yield load
+
+
+@contextlib.contextmanager
+def heavy(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
+    """A load in action whose threads get nearly all of the time that normal tasks share."""
+    with prepared(victim_cpu, sender_cpu, *acts) as load:
+        for tid in load.tids.values():
+            os.setpriority(os.PRIO_PROCESS, tid, _LARGEST_WEIGHT)
+        load.begin()
+        yield load
+
+
+@contextlib.contextmanager
+def program(cpu: int, text: str) -> Iterator[int]:
+    """A Python program on one CPU that says a line when its noise begins; a minute at the most."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"import signal; signal.alarm({PATIENCE_S})\n{text}"],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
+    )
+    try:
+        assert process.stdout
+        assert process.stdout.readline(), f"it ended with {process.wait()}"
+        yield process.pid
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGCONT)
+        stop(process)
