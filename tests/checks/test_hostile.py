@@ -25,7 +25,7 @@ from tests.checks.trees import (
 )
 
 _NAMES = sorted(good_files())
-_HOSTILE: st.SearchStrategy[Content] = st.one_of(
+HOSTILE_CONTENTS: st.SearchStrategy[Content] = st.one_of(
     st.binary(max_size=200),
     st.text(max_size=80),
     st.sampled_from(
@@ -75,7 +75,7 @@ def _audit(root: Path, goal: Goal) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    st.dictionaries(st.sampled_from(_NAMES), _HOSTILE, min_size=1, max_size=40),
+    st.dictionaries(st.sampled_from(_NAMES), HOSTILE_CONTENTS, min_size=1, max_size=40),
     st.sampled_from(list(Goal)),
 )
 def test_any_content(changes: dict[str, Content], goal: Goal) -> None:
@@ -86,7 +86,7 @@ def test_any_content(changes: dict[str, Content], goal: Goal) -> None:
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-@given(_HOSTILE)
+@given(HOSTILE_CONTENTS)
 def test_the_same_content_everywhere(content: Content) -> None:
     with tempfile.TemporaryDirectory() as folder:
         if content is not None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from noisetop.checks import Machine
 from noisetop.cli import run
+from noisetop.commands import diagnose
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.exporters import write_recording
 from noisetop.open_recording import open_recording
@@ -61,6 +64,22 @@ def test_hostile_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
     assert "Incomplete: it was cut short" in shown
+
+
+def test_a_machine_that_hides_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = os.uname()
+    here = {"host": kernel.nodename, "kernel": kernel.release, "kernel_build": kernel.version}
+    rows = [interruption(1_000_000 * at, 500, source=at % 6, victim=100) for at in range(1, 100)]
+    write_recording(recording(table(*rows), metadata=here), tmp_path / "a", force=False)
+    root = tmp_path / "empty"
+    root.mkdir()
+    monkeypatch.setattr(diagnose, "Machine", lambda **known: Machine(root, **known))
+    assert run(["diagnose", str(tmp_path / "a")]) == 0
+    shown = capsys.readouterr().out
+    assert "The kernel frees memory of its own on this CPU" in shown
+    assert "remedy" in shown
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.kernel.loads import PATIENCE_S, Workload, prepared, stop
 
 FIRST, SECOND = (os.sched_param(priority) for priority in (1, 2))
 """Priorities: of a victim that normal tasks shall not disturb, and of what does disturb it."""
-_LARGEST_WEIGHT = -20
+_LARGEST_WEIGHT, _LARGE_WEIGHT = -20, -5
 
 
 @contextlib.contextmanager
@@ -75,8 +75,10 @@ def kernel_threads(pattern: str) -> list[int]:
 @contextlib.contextmanager
 def undisturbed(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
     """A load in action whose victim has real-time priority, so that programs of others do not take
-    turns with it."""
+    turns with it, and whose other threads get most of their CPU."""
     with prepared(victim_cpu, sender_cpu, *acts) as load:
+        for tid in load.tids.values():
+            os.setpriority(os.PRIO_PROCESS, tid, _LARGE_WEIGHT)
         os.sched_setscheduler(load.tids["victim"], os.SCHED_FIFO, FIRST)
         load.begin()
         yield load

@@ -163,17 +163,12 @@ def test_freed_memory_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_who_flips_a_switch_in_the_kernel_is_stopped(tmp_path: Path) -> None:
-    with (
-        spinning() as load,
-        prepared(SENDER_CPU, SENDER_CPU, "timestamp:0:0") as flipping,
-    ):
-        os.sched_setaffinity(flipping.tids["victim"], {SENDER_CPU})
-        flipping.begin()
+    with undisturbed(VICTIM_CPU, SENDER_CPU, "timestamp:0:0") as load:
         diagnosed = named_first(tmp_path, "switch-flipped:timestamp", load)
-        assert f"timestamp {flipping.tids['timestamp']}" in str(diagnosed.finding["senders"])
-        flipping.process.terminate()
-        flipping.process.wait()
-        diagnosed.assert_gone()
+        assert f"timestamp {load.tids['timestamp']}" in str(diagnosed.finding["senders"])
+        assert diagnosed.finding["remedy"].startswith("stop who flips it")
+    with spinning() as load:
+        diagnosed.assert_gone("-p", str(load.pid))
 
 
 def test_packets_are_steered_elsewhere(tmp_path: Path) -> None:
