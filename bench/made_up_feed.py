@@ -90,6 +90,9 @@ class MadeUpFeed:
     def reset(self) -> None:
         self._at = 0
 
+    def diagnose(self, *, wanted: bool) -> None:
+        """It has none."""
+
     def wake(self) -> None:
         self._woken.set()
 

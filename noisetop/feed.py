@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from noisetop.hardware import Reading, difference, figures_of, missing_of
 from noisetop.live import Sample
+from noisetop.live_causes import LiveCauses
 from noisetop.stopper import Stopper
 from noisetop.summary import Summarizer, Summary
 from noisetop.tick import TickStops, since
@@ -34,10 +35,12 @@ class TracerFeed:
     _last_ns: int = 0
     _total_hardware: Reading = field(init=False)
     _last_hardware: Reading = field(init=False)
+    _causes: LiveCauses = field(init=False)
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._total = self._summarizer()
+        self._causes = LiveCauses(self.tracer.reader, self.tracer.target.cpus)
         self._total_start_ns = self._last_ns = self.tracer.start_ns
         self._total_hardware = self._last_hardware = self.tracer.hardware_start
 
@@ -58,6 +61,7 @@ class TracerFeed:
             self._reset_wanted.clear()
             self._total = self._summarizer()
             self._total_waits.clear()
+            self._causes.restart()
             self._total_start_ns = self._last_ns
             self._total_hardware = self._last_hardware
             self._stops_at_start = self._stops_at_last
@@ -68,6 +72,7 @@ class TracerFeed:
         start_ns, self._last_ns = self._last_ns, now_ns
         total_stops = since(self._stops_at_start, stops)
         stops, self._stops_at_last = since(self._stops_at_last, stops), stops
+        self._causes.add(table, waits, start_ns, now_ns)
         sample = Sample(
             total=self._summary(
                 self._total,
@@ -83,6 +88,7 @@ class TracerFeed:
                 difference(self._last_hardware, hardware),
                 stops,
             ),
+            diagnosis=self._causes.latest,
             ended=(self.stopper.reason or "the time is up") if ended else "",
         )
         waits.clear()
@@ -113,6 +119,10 @@ class TracerFeed:
     def reset(self) -> None:
         """Starts the totals anew with the interval that runs."""
         self._reset_wanted.set()
+
+    def diagnose(self, *, wanted: bool) -> None:
+        """Has samples carry a diagnosis, or no longer."""
+        self._causes.want(wanted=wanted)
 
     def wake(self) -> None:
         """Ends the wait of next() early."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from noisetop.diagnosis import Diagnosis
 from noisetop.summary import Summary
 
 
@@ -16,6 +17,8 @@ class Sample:
     """Since the start, or since the last reset."""
     interval: Summary
     """Since the sample before."""
+    diagnosis: Diagnosis | None = None
+    """What causes the noise, where that was asked for; it may be some seconds old."""
     ended: str = ""
     """Why there will be no further sample, in words for the user; empty: it goes on."""
 
@@ -32,6 +35,9 @@ class Feed(Protocol):
 
     def reset(self) -> None:
         """Starts ``total`` anew with the interval that runs."""
+
+    def diagnose(self, *, wanted: bool) -> None:
+        """Has samples carry a diagnosis, or no longer; callable from any thread."""
 
     def wake(self) -> None:
         """Ends the wait of next() early; callable from any thread."""

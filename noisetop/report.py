@@ -24,6 +24,8 @@ from noisetop.columns import (
     label_of,
     source_rows,
 )
+from noisetop.diagnosis import Diagnosis
+from noisetop.diagnosis.brief import brief_lines
 from noisetop.errors import UsageError
 from noisetop.fault_columns import FAULT, FAULT_FIGURES, fault_rows
 from noisetop.fault_columns import TITLE as FAULTS
@@ -40,6 +42,7 @@ from noisetop.units import format_count, format_ns
 from noisetop.worst import WorstInterruption
 
 _BAR_WIDTH = 40
+_CAUSES = 3
 _NS_PER_S = 1_000_000_000
 
 
@@ -50,6 +53,7 @@ class Report:
     recording: Recording
     summary: Summary
     worst: tuple[WorstInterruption, ...]
+    diagnosis: Diagnosis
 
 
 def report_lines(report: Report, *, width: int, top: int, histogram_of: str) -> Iterator[str]:
@@ -66,6 +70,7 @@ def report_lines(report: Report, *, width: int, top: int, histogram_of: str) -> 
     )
     yield from _section("Sources", _source_lines(report.summary, top, width))
     yield from _section("Who did it", who_lines(report.summary, top))
+    yield from _section("Causes, see also noisetop diagnose", _cause_lines(report, width))
     yield from _section("Victims that could not run", wait_lines(report.summary, top))
     yield from _section(FAULTS, _fault_lines(report.summary))
     yield from _section("Longest interruptions", _worst_lines(report, width))
@@ -74,6 +79,10 @@ def report_lines(report: Report, *, width: int, top: int, histogram_of: str) -> 
     yield from _section("Attempts to stop the tick", ticks)
     yield from _section("What the hardware admits", _hardware_lines(report.summary))
     yield from _section("On an idle CPU: no noise, nobody lost time", _idle_lines(report, top))
+
+
+def _cause_lines(report: Report, width: int) -> Iterator[str]:
+    return brief_lines(report.diagnosis, top=_CAUSES, width=width)
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:

@@ -97,7 +97,7 @@ def summary(
 
 def sample(total: Summary, interval: Summary | None = None, *, ended: str = "") -> Sample:
     """A sample; its interval is by default the whole period."""
-    return Sample(total, interval or total, ended)
+    return Sample(total, interval or total, ended=ended)
 
 
 class FakeFeed:
@@ -113,6 +113,7 @@ class FakeFeed:
         self.interval_ns = interval_ns
         self.resets = 0
         self.wakes = 0
+        self.diagnosing = False
         self._items: queue.SimpleQueue[Sample | Exception | None] = queue.SimpleQueue()
         self.push(*items)
 
@@ -129,6 +130,9 @@ class FakeFeed:
 
     def reset(self) -> None:
         self.resets += 1
+
+    def diagnose(self, *, wanted: bool) -> None:
+        self.diagnosing = wanted
 
     def wake(self) -> None:
         self.wakes += 1

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisetop.commands import export, report
+from noisetop.diagnosis import diagnose
+from noisetop.diagnosis.evidence import evidence_of
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.event import Interruptions
 from noisetop.exporters import write_recording
@@ -26,7 +28,7 @@ from tests.recordings import everything, interruption, nested_tables, recording,
 def lines_of(
     recorded: Recording, *, width: int = 1_000, top: int = 20, histogram_of: str = ""
 ) -> list[str]:
-    made = Report(recorded, *summarize_with_worst(recorded, 10))
+    made = Report(recorded, *summarize_with_worst(recorded, 10), diagnose(evidence_of(recorded)))
     return list(report_lines(made, width=width, top=top, histogram_of=histogram_of))
 
 

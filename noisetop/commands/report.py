@@ -9,6 +9,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from noisetop.diagnosis import diagnose
+from noisetop.diagnosis.evidence import evidence_of
 from noisetop.errors import UsageError
 from noisetop.open_recording import open_recording
 from noisetop.probe.files import as_json
@@ -50,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         return _print_result(read_result(args.file), as_text=not args.json)
     recording = open_recording(args.file)
     summary, worst = summarize_with_worst(recording, _WORST)
-    report = Report(recording, summary, worst)
+    report = Report(recording, summary, worst, diagnose(evidence_of(recording)))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for a locale without µ
     if args.json:

@@ -19,6 +19,7 @@ from noisetop.hardware_figures import brief_line
 from noisetop.live import Feed, Sample
 from noisetop.sanitize import printable
 from noisetop.summary import CpuSummary
+from noisetop.tui.causes_screen import CausesScreen
 from noisetop.tui.cpu_table import CpuTable
 from noisetop.tui.fault_lines import FaultLines
 from noisetop.tui.feed_reader import FeedReader, NewSample
@@ -50,6 +51,7 @@ class Dashboard(App[None]):
         Binding("r", "reset", "reset"),
         Binding("b", "causes", "by whom"),
         Binding("w", "hardware", "hardware"),
+        Binding("d", "diagnose", "diagnose"),
         Binding("c", "per_cpu", "per CPU"),
         Binding("i", "idle", "idle"),
         Binding("t", "last_only", "last interval"),
@@ -150,6 +152,8 @@ class Dashboard(App[None]):
         if self.refresh_ns and now_ns < due_ns and not sample.ended:
             return
         self._drawn_ns = now_ns
+        if isinstance(self.screen, CausesScreen) and sample.diagnosis is not None:
+            self.screen.show_diagnosis(sample.diagnosis)
         if not self.paused:
             self._show_latest()
         self._show_time()
@@ -236,6 +240,11 @@ class Dashboard(App[None]):
         if self.shown is not None:
             summary = self.shown.interval if self.last_only else self.shown.total
             self.push_screen(HardwareScreen(summary))
+
+    def action_diagnose(self) -> None:
+        """What causes the noise, and what to do about it."""
+        self.feed.diagnose(wanted=True)
+        self.push_screen(CausesScreen(), lambda _: self.feed.diagnose(wanted=False))
 
     def action_sort(self) -> None:
         """Sorts the table with the focus by its next column."""

@@ -8,7 +8,7 @@ from noisetop.summary import OwnCost, Summary
 from noisetop.tui.head_line import clock
 from noisetop.tui.text_line import TextLine
 
-KEYS = "q quit  h help  / filter  s S sort  p pause  r reset  c per CPU  i idle  t last"
+KEYS = "q quit  h help  d causes  / filter  s S sort  p pause  r reset  c CPUs  t last"
 
 
 class FootLines(TextLine):

@@ -40,6 +40,7 @@ _KEYS = (
     ("c", "sources of all CPUs together, or a row per CPU"),
     ("Enter", "on a CPU: only its sources; on the row 'all': those of all CPUs"),
     ("Enter  b", "on a source: who caused it, with count, net time, share and the largest"),
+    ("d", "what causes the noise and what to do about it, from when it is opened"),
     ("i", "show also what ran while the CPU was idle; that is no noise"),
     ("t", "figures since the start, or of the last interval alone"),
     ("w", "what the hardware admits to: steal, throttling, machine checks, NMIs, SMIs"),

@@ -72,11 +72,11 @@ def test_a_machine_that_hides_everything(
     kernel = os.uname()
     here = {"host": kernel.nodename, "kernel": kernel.release, "kernel_build": kernel.version}
     rows = [interruption(1_000_000 * at, 500, source=at % 6, victim=100) for at in range(1, 100)]
-    write_recording(recording(table(*rows), metadata=here), tmp_path / "a", force=False)
+    write_recording(recording(table(*rows), metadata=here), tmp_path / "a.noisetop", force=False)
     root = tmp_path / "empty"
     root.mkdir()
     monkeypatch.setattr(diagnose, "Machine", lambda **known: Machine(root, **known))
-    assert run(["diagnose", str(tmp_path / "a")]) == 0
+    assert run(["diagnose", str(tmp_path / "a.noisetop")]) == 0
     shown = capsys.readouterr().out
     assert "The kernel frees memory of its own on this CPU" in shown
     assert "remedy" in shown

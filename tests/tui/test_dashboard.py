@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from textual.pilot import Pilot
 
 from noisetop.absence import Absence
+from noisetop.diagnosis import diagnose
 from noisetop.errors import NoisetopError
 from noisetop.hardware_figures import STEAL, HardwareFigure
 from noisetop.live import Sample
@@ -16,12 +18,15 @@ from noisetop.summary import Losses, OwnCost, Summary
 from noisetop.trigger import Trigger
 from noisetop.trigger_totals import TriggerSummary
 from noisetop.tui.app import Dashboard
+from noisetop.tui.causes_screen import CausesScreen
 from noisetop.tui.feed_reader import NewSample
 from noisetop.tui.hardware_screen import HardwareScreen
 from noisetop.tui.help_screen import HelpScreen
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.trigger_screen import TriggerScreen, TriggerTable
 from tests.builders import SECOND_NS, START_NS, FakeFeed, cpu, growing, sample, source, summary
+from tests.diagnosis.cases import share
+from tests.diagnosis.test_rules import evidence
 
 TICK = ("timer", "local_timer", "tick_nohz_handler")
 DISK = ("irq", "36 virtio1-req.0")
@@ -636,3 +641,25 @@ async def test_a_machine_that_tells_nothing_of_its_hardware_says_so() -> None:
     async with dashboard(FakeFeed(_sample()), (80, 24)) as (app, pilot):
         await shown(app, pilot)
         assert "hardware (w)  nothing is told" in screen(app).splitlines()[-4]
+
+
+async def test_causes_are_collected_while_the_panel_is_open() -> None:
+    feed = FakeFeed(_sample())
+    async with dashboard(feed, (80, 24)) as (app, pilot):
+        await shown(app, pilot)
+        assert "d causes" in screen(app)
+        assert not feed.diagnosing
+        await pilot.press("d")
+        assert isinstance(app.screen, CausesScreen)
+        assert feed.diagnosing
+        assert "collecting from now on" in screen(app)
+        found = diagnose(evidence(share(*RCU, net_ns=1_000_000), share("thread", "\x1b[2Jx")))
+        feed.push(replace(_sample(2), diagnosis=found))
+        await shown(app, pilot, 2)
+        text = screen(app)
+        assert "Causes of noise in 1.00 s" in text
+        assert "1.00 ms/s  99 %  The kernel frees memory of its own on this CPU" in text
+        assert "rcu_nocbs=2-3 on the kernel command line" in text
+        await pilot.press("escape")
+        assert not isinstance(app.screen, CausesScreen)
+        assert not feed.diagnosing
