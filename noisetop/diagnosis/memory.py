@@ -15,7 +15,7 @@ _STRACE = "strace -fc -p PID counts its calls"
 RULES = (
     cause(
         "unmap",
-        "{about} gives memory back (munmap) on another CPU, and this one must forget it too",
+        "{about} gives memory back (munmap) on another CPU, and this CPU must be told",
         *_FLUSH,
         stack=("*_munmap", "__vm_munmap", "unmap_region", "do_vmi_munmap"),
         subject=by_sender,
@@ -25,7 +25,7 @@ RULES = (
         otherwise=_OTHER_ALLOCATOR,
         confirm=_STRACE,
         source="D41; arch/x86/mm/tlb.c",
-        fallback="Memory is given back (munmap) on another CPU, and this one must forget it too",
+        fallback="Memory is given back (munmap) on another CPU, and this CPU must be told",
     ),
     cause(
         "protect",
@@ -40,7 +40,7 @@ RULES = (
     ),
     cause(
         "madvise",
-        "{about} drops pages (madvise) that this CPU knows too",
+        "{about} gives up memory (madvise) that this CPU uses too",
         *_FLUSH,
         stack=("*_madvise", "do_madvise*", "madvise_*", "zap_page_range*"),
         subject=by_sender,
@@ -51,7 +51,7 @@ RULES = (
     ),
     cause(
         "fork",
-        "{about} starts processes (fork) and makes its memory copy-on-write",
+        "{about} starts processes (fork), and this CPU must be told that they share memory",
         *_FLUSH,
         stack=("copy_process", "kernel_clone", "dup_mm*", "copy_page_range"),
         subject=by_sender,
@@ -93,7 +93,7 @@ RULES = (
     ),
     cause(
         "huge-page-flush",
-        "The kernel joins small pages into huge ones, and this CPU must forget the small",
+        "The kernel joins small pages of memory into huge ones, and this CPU must be told",
         *_FLUSH,
         sender=("khugepaged",),
         remedy="echo never > /sys/kernel/mm/transparent_hugepage/enabled",
@@ -103,7 +103,7 @@ RULES = (
     ),
     cause(
         "reclaim-flush",
-        "Memory is short: the kernel takes pages away, and this CPU must forget them",
+        "Memory is short: the kernel takes some away from programs, and this CPU must be told",
         *_FLUSH,
         sender=("kswapd*", "kcompactd*", "kdamond*"),
         remedy="sysctl -w vm.min_free_kbytes=262144 vm.compaction_proactiveness=0",
@@ -114,7 +114,7 @@ RULES = (
     ),
     cause(
         "same-page-flush",
-        "The kernel merges equal pages, and this CPU must forget the old ones",
+        "The kernel merges equal pages of memory, and this CPU must be told",
         *_FLUSH,
         sender=("ksmd",),
         remedy="echo 0 > /sys/kernel/mm/ksm/run",
@@ -124,7 +124,7 @@ RULES = (
     ),
     cause(
         "translation-flush",
-        "{about} changes memory that this CPU uses too, and it must forget its translations",
+        "{about} changes memory that this CPU uses too, and this CPU must be told",
         *_FLUSH,
         subject=by_sender,
         remedy=_KEEP,
@@ -133,12 +133,12 @@ RULES = (
         otherwise=_OTHER_ALLOCATOR,
         confirm=_STRACE,
         source="D41, D42; arch/x86/mm/tlb.c",
-        fallback="Memory that this CPU uses was changed, and it must forget its translations",
+        fallback="Memory that this CPU uses was changed, and this CPU must be told",
         confidence=Confidence.LIKELY,
     ),
     cause(
         "kernel-memory-flush",
-        "The kernel changed its own memory, and every CPU must forget it ({about})",
+        "The kernel changed memory of its own, and every CPU must be told ({about})",
         *calls("do_flush_tlb_all", "do_kernel_range_flush", "__cpa_flush*", "do_tlbi*"),
         subject=by_sender,
         remedy="no loading of modules, filters and BPF programs, no containers during the run",
@@ -168,7 +168,7 @@ RULES = (
     ),
     cause(
         "same-page-thread",
-        "The kernel searches for equal pages to merge on this CPU",
+        "The kernel searches memory for equal pages to merge, on this CPU",
         ("thread", "ksmd"),
         remedy="echo 0 > /sys/kernel/mm/ksm/run",
         undo="echo 1 > /sys/kernel/mm/ksm/run",

@@ -40,7 +40,7 @@ RULES = (
     ),
     cause(
         "rcu-expedited",
-        "{about} could not wait for kernel memory to be free and interrupted all CPUs",
+        "{about} wanted kernel memory freed at once, and all CPUs were interrupted for it",
         ("ipi", "*", "rcu_exp_handler"),
         subject=by_sender,
         remedy="echo 1 > /sys/kernel/rcu_normal",
@@ -48,7 +48,7 @@ RULES = (
         effect="what asked for the hurry takes some 10 ms longer",
         confirm="the sender's kernel stack has synchronize_rcu_expedited",
         source="D22; kernel/rcu/tree_exp.h",
-        fallback="Somebody could not wait for kernel memory to be free and interrupted all CPUs",
+        fallback="Somebody wanted kernel memory freed at once, and all CPUs were interrupted for it",
     ),
     cause(
         "rcu-barrier",
@@ -83,7 +83,7 @@ RULES = (
     ),
     cause(
         "rcu-stall-probe",
-        "The kernel looks why this CPU holds up the freeing of memory",
+        "The kernel looks why it cannot free memory because of this CPU",
         ("ipi", "*", "rcu_iw_handler"),
         remedy="rcutree.nohz_full_patience_delay=1000 on the kernel command line",
         undo="take it off the kernel command line",

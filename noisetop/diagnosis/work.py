@@ -23,7 +23,7 @@ RULES = (
     ),
     cause(
         "page-list-drain",
-        "Something made every CPU give back its cached pages (lru_add_drain_all)",
+        "Something made every CPU give back the memory that it keeps at hand",
         *works("lru_add_drain_per_cpu", "drain_local_pages*"),
         ("ipi", "*", "invalidate_bh_lru"),
         remedy="no drop_caches, compaction, mlockall or memory hotplug while measuring",
@@ -33,7 +33,7 @@ RULES = (
     ),
     cause(
         "memory-group-drain",
-        "A group of programs at its memory limit made this CPU give back its share",
+        "A group of programs reached its memory limit, and this CPU had to give back its reserve",
         *works("drain_local_stock", "memcg_*drain*", "drain_local_memcg_stock"),
         remedy="raise memory.max or memory.high of the group at its limit",
         undo="echo the former number into the same file",
@@ -52,7 +52,7 @@ RULES = (
     ),
     cause(
         "slab-flush",
-        "Something made every CPU give back cached kernel objects",
+        "Something made every CPU give back the kernel objects that it keeps at hand",
         *works("flush_cpu_slab", "cache_reap"),
         ("ipi", "*", "flush_cpu_slab"),
         remedy="no module unload, no writes to /sys/kernel/slab/*/shrink while measuring",
@@ -102,7 +102,7 @@ RULES = (
     ),
     cause(
         "vmap-freeing",
-        "Kernel memory areas are unmapped for all CPUs",
+        "The kernel gives back large areas of its own memory, for all CPUs",
         *works("delayed_vfree_work", "drain_vmap_area_work"),
         remedy="no loading of modules, filters and BPF programs while measuring",
         undo="nothing was changed",
@@ -227,7 +227,7 @@ RULES = (
     ),
     cause(
         "worker-alone",
-        "A worker thread of the kernel ran on this CPU, for what is not recorded",
+        "A worker thread of the kernel ran on this CPU; what it did was not recorded",
         ("thread", "kworker/*"),
         whole=True,
         remedy="find the work first",

@@ -126,6 +126,7 @@ def test_quiet_sample_names_only_what_it_holds(capsys: pytest.CaptureFixture[str
 
 def test_noisy_sample_names_what_was_provoked(capsys: pytest.CaptureFixture[str]) -> None:
     """stress-ng --timer --sock --membarrier."""
+    assert {path.stem for path in DATA.glob("*.noisetop")} == {"quiet", "noisy"}, "and the others?"
     keys = [str(one["key"]) for one in _findings("noisy", capsys)]
     assert keys[0] == "packets-received"
     assert {"other-program:stress-ng-sock", "posix-timer"} < set(keys[:10])
