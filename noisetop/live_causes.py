@@ -58,6 +58,8 @@ class LiveCauses:
     def _evidence(self, collector: Collector, end_ns: int) -> Evidence:
         return Evidence(
             shares=collector.shares(),
+            fault_count=collector.fault_count,
+            fault_ns=collector.fault_ns,
             duration_ns=max(end_ns - self._start_ns, 1),
             start_ns=self._start_ns,
             cpus=self.cpus,

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisetop.compare.sample import sample_of_recording
+from noisetop.diagnosis import diagnose
+from noisetop.diagnosis.evidence import evidence_of
 from noisetop.event import APART_LEVEL, Flag, Interruptions
 from noisetop.exporters import flamegraph, folded
 from noisetop.fault_columns import TITLE, fault_rows
@@ -51,8 +53,15 @@ def busy() -> Recording:
     )
 
 
+def test_a_diagnosis_keeps_them_apart_from_the_noise() -> None:
+    found = evidence_of(busy())
+    assert (found.fault_count, found.fault_ns) == (3, 8_400)
+    assert found.noise_ns == busy().summary().noise_ns == 30
+
+
 def text_of(recorded: Recording) -> list[str]:
-    made = Report(recorded, *summarize_with_worst(recorded, 10))
+    worst = summarize_with_worst(recorded, 10)
+    made = Report(recorded, *worst, diagnose(evidence_of(recorded)))
     return list(report_lines(made, width=200, top=20, histogram_of=""))
 
 

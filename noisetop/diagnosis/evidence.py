@@ -17,7 +17,14 @@ import numpy.typing as npt
 from noisetop.checks import Machine
 from noisetop.compare.sample import BLOCKS
 from noisetop.errors import NoisetopError
-from noisetop.event import INTERRUPTION, Interruptions, Source
+from noisetop.event import (
+    APART_LEVEL,
+    FAULT,
+    INTERRUPTION,
+    Interruptions,
+    Source,
+    interrupting,
+)
 from noisetop.histogram import BUCKETS, bucket_of, edges_ns
 from noisetop.recording import Recording
 from noisetop.system import parse_cpu_list
@@ -103,6 +110,9 @@ class Evidence:
     machine: Machine | None = None
     """The machine as it is now, where it is the one of the recording: for remedies, and for what
     they put back."""
+    fault_count: int = 0
+    fault_ns: int = 0
+    """What victims spent in page faults of their own; beside the noise, never part of it."""
     incomplete: str = ""
     """Why the recording does not hold all that happened; empty: it does."""
 
@@ -134,14 +144,19 @@ class Collector:
     start_ns: int = 0
     block_ns: int = 0
     """Length of a block from ``start_ns`` on; 0: keep none."""
+    fault_count: int = 0
+    fault_ns: int = 0
     _groups: dict[tuple[int, int, int, int], _Group] = field(default_factory=dict)
     _intervals: dict[tuple[int, int], Index] = field(default_factory=dict)
     _last_ns: dict[tuple[int, int], int] = field(default_factory=dict)
     _inner: Interruptions = field(default_factory=lambda: np.empty(0, INTERRUPTION))
 
     def add(self, table: Interruptions) -> None:
-        """Adds interruptions. Those of an idle CPU took nobody's time and are left out."""
+        """Adds interruptions and page faults. What ran on an idle CPU took nobody's time and is
+        left out."""
         table = table[table["victim_tid"] != 0]
+        self._add_faults(table)
+        table = interrupting(table)
         if not len(table):
             return
         ran = self._ran(table)
@@ -221,6 +236,13 @@ class Collector:
             if candidate > (group.max_ns, -group.max_start_ns):
                 group.max_ns, group.max_start_ns = candidate[0], -candidate[1]
 
+    def _add_faults(self, table: Interruptions) -> None:
+        apart = table[table["level"] == APART_LEVEL]
+        numbers = [i for i, one in enumerate(self.sources) if one.noise_class == FAULT]
+        faults = apart[np.isin(apart["source"], numbers)]
+        self.fault_count += len(faults)
+        self.fault_ns += int(faults["net_ns"].sum())
+
     def _blocks(self, table: Interruptions) -> Index:
         """For each row the block that it begins in; what lies outside counts with the nearest."""
         since = table["start_ns"].astype(np.int64) - self.start_ns
@@ -279,7 +301,7 @@ def _period_ns(counts: Index | None) -> int:
     return round(float(np.average(_MIDDLES[near], weights=counts[near])))
 
 
-def collect(recording: Recording) -> tuple[Share, ...]:
+def collect(recording: Recording) -> Collector:
     """Reads a recording once. Raises NoisetopError when it is damaged."""
     collector = Collector(
         recording.sources,
@@ -288,9 +310,9 @@ def collect(recording: Recording) -> tuple[Share, ...]:
         start_ns=recording.start_ns,
         block_ns=recording.duration_ns // BLOCKS,
     )
-    for chunk in recording.chunks():
+    for chunk in recording.all_chunks():
         collector.add(chunk)
-    return collector.shares()
+    return collector
 
 
 def evidence_of(
@@ -305,9 +327,11 @@ def evidence_of(
     ``online``: CPUs of the machine where the recording does not tell; ``machine``: that machine,
     where it can be read. Raises NoisetopError when the recording is damaged.
     """
-    shares = collect(recording)
+    collected = collect(recording)
     return Evidence(
-        shares=shares,
+        shares=collected.shares(),
+        fault_count=collected.fault_count,
+        fault_ns=collected.fault_ns,
         duration_ns=max(recording.duration_ns, 1),
         start_ns=recording.start_ns,
         cpus=recording.cpus,

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from noisetop.diagnosis.advice import move_kernel_threads
-from noisetop.diagnosis.finding import Confidence
-from noisetop.diagnosis.rule import MOVE_BACK, by_sender, calls, cause, works
+from noisetop.diagnosis.evidence import Evidence
+from noisetop.diagnosis.finding import Confidence, Finding
+from noisetop.diagnosis.rule import (
+    MOVE_BACK,
+    Texts,
+    by_sender,
+    calls,
+    cause,
+    finding_of,
+    rule,
+    waiting,
+    works,
+)
 
 _FLUSH = calls("flush_tlb_func")
 _KEEP = "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1 PROGRAM"
@@ -204,13 +215,22 @@ RULES = (
         confirm="ls /sys/bus/virtio/drivers/virtio_balloon",
         source="D32; drivers/virtio/virtio_balloon.c",
     ),
-    cause(
-        "page-fault",
-        "The program touches memory that is not there yet (page faults)",
-        ("fault",),
-        remedy="mlockall(MCL_CURRENT|MCL_FUTURE) and touch all memory before the run",
-        undo="the former program",
-        confirm="grep -E 'pgfault|pgmajfault' /proc/vmstat, minflt in /proc/PID/stat",
-        source="D91; mm/memory.c",
-    ),
 )
+
+
+@rule(
+    "page-fault",
+    "The program touches memory that is not there yet (page faults)",
+    seen_as="page faults of the program itself, with --faults; they are no noise",
+    remedy="mlockall(MCL_CURRENT|MCL_FUTURE) in the program, and touch all memory before the run",
+    undo="without mlockall",
+    confirm="grep -E 'pgfault|pgmajfault' /proc/vmstat, minflt in /proc/PID/stat",
+    source="D91; mm/memory.c",
+    confidence=Confidence.CERTAIN,
+)
+def page_fault(evidence: Evidence, texts: Texts) -> Finding | None:
+    """Time that victims spent in page faults, beside the noise."""
+    if not evidence.fault_count:
+        return None
+    finding = finding_of("page-fault", "", (), evidence, texts)
+    return waiting(finding, evidence.fault_ns, evidence.fault_count)

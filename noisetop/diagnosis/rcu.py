@@ -48,7 +48,7 @@ RULES = (
         effect="what asked for the hurry takes some 10 ms longer",
         confirm="the sender's kernel stack has synchronize_rcu_expedited",
         source="D22; kernel/rcu/tree_exp.h",
-        fallback="Somebody wanted kernel memory freed at once, and all CPUs were interrupted for it",
+        fallback="Kernel memory was to be freed at once, and all CPUs were interrupted for it",
     ),
     cause(
         "rcu-barrier",

@@ -76,7 +76,6 @@ CASES = (
     case("madvise", "ipi", "call_function_single", "flush_tlb_func", stack=("__x64_sys_madvise",)),
     case("memory-killer-thread", "thread", "oom_reaper"),
     case("numa-scan", "ipi", "call_function_single", "flush_tlb_func", stack=("task_numa_work",)),
-    case("page-fault", "fault"),
     case(
         "page-migration",
         "ipi",

@@ -64,7 +64,7 @@ def test_a_diagnosis_adds_up_to_the_noise(tables: list[Interruptions]) -> None:
 def test_counts_and_maxima_do_not_depend_on_the_chunks(made: Interruptions, cut: int) -> None:
     def figures(*tables: Interruptions) -> Any:
         found: dict[tuple[int, tuple[str, ...]], tuple[int, int, int]] = {}
-        for one in collect(recorded(*tables)):
+        for one in collect(recorded(*tables)).shares():
             count, net, largest = found.get((one.cpu, one.path), (0, 0, 0))
             found[one.cpu, one.path] = count + one.count, net + one.net_ns, max(largest, one.max_ns)
         return found
@@ -82,7 +82,7 @@ def test_counts_equal_the_summary() -> None:
     }
     found = {
         (one.cpu, one.path): (one.count, one.net_ns, one.max_ns, one.max_start_ns)
-        for one in collect(everything())
+        for one in collect(everything()).shares()
     }
     assert found == expected
 
@@ -94,7 +94,7 @@ def test_an_interrupt_is_kept_apart_by_what_it_ran() -> None:
         interruption(1_000, 1_000, source=0, net_ns=700),
         interruption(5_000, 200, source=0),
     )
-    found = {(one.path, one.ran): one for one in collect(recorded(made, sources=sources))}
+    found = {(one.path, one.ran): one for one in collect(recorded(made, sources=sources)).shares()}
     assert found[TIMER.path, TICK.path].net_ns == 700
     assert found[TIMER.path, ()].net_ns == 200
     assert found[TICK.path, ()].net_ns == 300
@@ -103,7 +103,7 @@ def test_an_interrupt_is_kept_apart_by_what_it_ran() -> None:
 def test_what_ran_is_found_in_the_chunk_before() -> None:
     inner = rows_of(interruption(1_100, 300, source=1, outermost=False))
     outer = rows_of(interruption(1_000, 1_000, source=0, net_ns=700))
-    found = {one.ran for one in collect(recorded(inner, outer, sources=[TIMER, TICK]))}
+    found = {one.ran for one in collect(recorded(inner, outer, sources=[TIMER, TICK])).shares()}
     assert found == {(), TICK.path}
 
 
@@ -112,31 +112,33 @@ def test_another_cpu_ran_it_not() -> None:
         interruption(1_100, 300, source=1, cpu=3, outermost=False),
         interruption(1_000, 1_000, source=0),
     )
-    assert {one.ran for one in collect(recorded(made, sources=[TIMER, TICK]))} == {()}
+    assert {one.ran for one in collect(recorded(made, sources=[TIMER, TICK])).shares()} == {()}
 
 
 def test_triggers_are_kept_apart_with_their_stacks() -> None:
     made = rows_of(*(interruption(1_000 * at, 100, source=3) for at in range(1, 7)))
     made["trigger"] = [1, 1, 1, 1, 0, 0]
-    found = {one.trigger.task: one for one in collect(recorded(made))}
+    found = {one.trigger.task: one for one in collect(recorded(made)).shares()}
     assert (found["java"].count, found["java"].stack) == (4, ("membarrier_private_expedited",))
     assert (found[""].count, found[""].stack) == (2, ())
 
 
 def test_period_of_what_is_regular() -> None:
     regular = rows_of(*(interruption(4_000_000 * at, 100, source=1) for at in range(1, 50)))
-    (one,) = collect(recorded(regular[:20], regular[20:]))
+    (one,) = collect(recorded(regular[:20], regular[20:])).shares()
     assert abs(one.period_ns - 4_000_000) < 0.07 * 4_000_000
     random = np.random.default_rng(1)
     starts = np.cumsum(random.exponential(1e6, 200).astype(np.int64) + 1)
-    (one,) = collect(recorded(rows_of(*(interruption(int(s), 9, source=1) for s in starts))))
+    (one,) = collect(
+        recorded(rows_of(*(interruption(int(s), 9, source=1) for s in starts)))
+    ).shares()
     assert one.period_ns == 0
-    (one,) = collect(recorded(regular[:5]))
+    (one,) = collect(recorded(regular[:5])).shares()
     assert one.period_ns == 0
 
 
 def test_idle_time_is_no_noise() -> None:
-    assert collect(recorded(rows_of(interruption(0, 100, victim=0)))) == ()
+    assert collect(recorded(rows_of(interruption(0, 100, victim=0)))).shares() == ()
 
 
 def test_what_the_head_of_a_recording_says() -> None:

@@ -19,6 +19,7 @@ SECOND_NS = 1_000_000_000
 TICK = ("timer", "local_timer", "tick_nohz_handler")
 FUNCTIONS = {
     "other-program",
+    "page-fault",
     "quota",
     "realtime-program",
     "tick-everywhere",
@@ -288,3 +289,10 @@ def test_behind_a_worker_stands_who_queued_its_work() -> None:
         who = worker._replace(origin=origin)
         (finding,) = diagnose(evidence(replace(patch, trigger=who))).findings
         assert finding.key == f"switch-flipped:{about}"
+
+
+def test_page_faults_stand_beside_the_noise() -> None:
+    faulting = replace(evidence(share("softirq", "RCU", net_ns=5)), fault_count=7, fault_ns=900)
+    fault, callbacks = diagnose(faulting).findings
+    assert (fault.rule, fault.net_ns, fault.wait_ns, fault.wait_count) == ("page-fault", 0, 900, 7)
+    assert callbacks.net_ns == diagnose(faulting).explained_ns == 5

@@ -94,9 +94,9 @@ def summary(document: dict[str, Any]) -> list[tuple[str, int, int]]:
     return [(one["key"], one["net_ns"], one["wait_ns"]) for one in document["findings"][:5]]
 
 
-def named_first(folder: Path, key: str, load: Workload) -> Diagnosed:
+def named_first(folder: Path, key: str, load: Workload, *options: str) -> Diagnosed:
     """Tried again while programs of others are what costs the process of the load most."""
-    saved, target = folder / "before.json", ["-p", str(load.pid)]
+    saved, target = folder / "before.json", ["-p", str(load.pid), *options]
     end = time.monotonic() + PATIENCE_S - 10
     while True:
         document = diagnose(*target, "--save", str(saved), "--force")
@@ -357,3 +357,23 @@ def test_nobody_hurries_the_freeing_of_memory(tmp_path: Path) -> None:
         diagnosed.assert_gone()
         diagnosed.undo()
         assert normal.read_text().strip() == "0"
+
+
+@contextlib.contextmanager
+def touching(kind: str) -> Iterator[Workload]:
+    """A thread that has its CPU for itself and touches memory."""
+    with (
+        prepared(VICTIM_CPU, SENDER_CPU, f"{kind}:200:0") as load,
+        bound(load.tids["victim"], SENDER_CPU),
+        urgent([load.tids[kind]]),
+    ):
+        load.begin()
+        yield load
+
+
+def test_memory_is_locked(tmp_path: Path) -> None:
+    with touching("touch") as load:
+        diagnosed = named_first(tmp_path, "page-fault", load, "--faults")
+        assert "mlockall" in diagnosed.finding["remedy"]
+    with touching("touch-locked") as load:
+        diagnosed.assert_gone("-p", str(load.pid), "--faults")

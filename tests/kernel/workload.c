@@ -41,6 +41,7 @@
 #define REST_NS 5000000
 #define QUIET_NS 2000000
 #define ALARMS 64
+#define TOUCHED 256
 #define DRAWS 15
 #define REFILL_NS 105000000
 
@@ -105,6 +106,25 @@ static void allocate(void)
 	for (int i = 0; i < PAGES; i++)
 		((volatile char *)memory)[i * sysconf(_SC_PAGESIZE)] = 1;
 	free(memory);
+}
+
+/* Memory that is dropped and touched again; where it is locked, it stays. */
+static void touch(void)
+{
+	static char *pages;
+	size_t page = sysconf(_SC_PAGESIZE), bytes = TOUCHED * page;
+	if (!pages)
+		pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
+	madvise(pages, bytes, MADV_DONTNEED);
+	for (size_t at = 0; at < bytes; at += page)
+		pages[at] = 1;
+}
+
+static void touch_locked(void)
+{
+	check(!mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall");
+	touch();
 }
 
 static void protect(void)
@@ -310,6 +330,8 @@ static const struct kind {
 	{"posix-timer", expire_posix_timer, true},
 	{"cpu-timer", arm_cpu_timer, false},
 	{"alarm", expire_alarms, true},
+	{"touch", touch, true},
+	{"touch-locked", touch_locked, true},
 	{"nanosleep", expire_nanosleep, true},
 	{"futex", expire_futex, true},
 	{"random", draw_random, false},
