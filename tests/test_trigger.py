@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from noisetop.task_names import TaskNames
 from noisetop.trigger import TriggerJoin, Triggers
 from tests.recordings import events, layout
 
@@ -20,9 +21,16 @@ def triggers(name: str, *rows: dict[str, int]) -> Triggers:
     return made
 
 
+def called(names: dict[int, str]) -> TaskNames:
+    """Tasks that always had these names."""
+    book = TaskNames()
+    book.add(events(*({"tid": tid, "comm": name.encode()} for tid, name in names.items())))
+    return book
+
+
 def test_who_queued_the_work_of_a_sender_is_told_only_of_tasks() -> None:
     """One task's number stands with what interrupted it as well: the two are two causes."""
-    join = TriggerJoin(layout(), hex, {KWORKER: "kworker/0:0", TIMERS: "ktimers/0"})
+    join = TriggerJoin(layout(), hex, called({KWORKER: "kworker/0:0", TIMERS: "ktimers/0"})
     origin = {"time_ns": 100, "function": 1, "tid": TIMERS}
     sender = {"time_ns": 200, "function": 2, "tid": KWORKER, "work_function": 1}
     join.add(
@@ -40,12 +48,12 @@ def test_who_queued_the_work_of_a_sender_is_told_only_of_tasks() -> None:
 
 
 def test_a_call_is_answered_once_in_whichever_batch() -> None:
-    join = TriggerJoin(layout(), hex, {TIMERS: "ktimers/0"})
+    join = TriggerJoin(layout(), hex, called({TIMERS: "ktimers/0"}))
     join.add(triggers("csd_queue", {"time_ns": 100, "object": 0x10, "function": 2, "tid": TIMERS}))
     call = {"source": "csd", "id": 2, "object": 0x10}
     found = [join.join(events({**call, "start_ns": start}))[0][0] for start in (200, 300)]
     assert [join.triggers[number].task for number in found] == ["ktimers/0", ""]
-    at_once = TriggerJoin(layout(), hex, {TIMERS: "ktimers/0"})
+    at_once = TriggerJoin(layout(), hex, called({TIMERS: "ktimers/0"}))
     at_once.add(
         triggers("csd_queue", {"time_ns": 100, "object": 0x10, "function": 2, "tid": TIMERS})
     )
