@@ -219,6 +219,9 @@ def test_pacman(machine: Machine, lists: bool, sync: str) -> None:
         ("pacman", "check", "clang"),
         ("apt-get", "test", "chromium debootstrap iproute2 stress-ng tmux"),
         ("dnf", "test", "chromium debootstrap iproute stress-ng tmux"),
+        ("apt-get", "kernels", "kmod qemu-system-x86 stress-ng"),
+        ("dnf", "kernels", "kmod qemu-system-x86-core stress-ng"),
+        ("pacman", "kernels", "kmod qemu-system-x86 stress-ng"),
         ("pacman", "test", "chromium debootstrap iproute2 stress-ng tmux"),
     ],
 )
@@ -469,6 +472,7 @@ MAKE = """
 case "$1" in
 check) exit {check} ;;
 test) echo "must run: ${NOISETOP_MUST_RUN:-}."; echo "{closing}"; exit {test} ;;
+test-kernels) echo "====== 5 passed in 9.00s ======"; exit {kernels} ;;
 esac
 """
 CLOSING = "=================== 3 passed, 1 skipped in 0.05s ==================="
@@ -484,19 +488,22 @@ def ci(machine: Machine) -> Machine:
 
 
 def run_ci(
-    ci: Machine, check: int = 0, test: int = 0, closing: str = CLOSING
+    ci: Machine, check: int = 0, test: int = 0, kernels: int = 0, closing: str = CLOSING
 ) -> subprocess.CompletedProcess[str]:
     script = MAKE.replace("{check}", str(check)).replace("{test}", str(test))
+    script = script.replace("{kernels}", str(kernels))
     ci.add("make", script.replace("{closing}", closing))
     bash = shutil.which("bash")
     assert bash is not None
     return ci.run(bash, ".ci/run")
 
 
-@pytest.mark.parametrize(("check", "test"), [(0, 0), (2, 0), (0, 2), (2, 2)])
-def test_ci_fails_when_either_part_does(ci: Machine, check: int, test: int) -> None:
-    result = run_ci(ci, check, test)
-    assert result.returncode == max(check, test)
+@pytest.mark.parametrize(
+    ("check", "test", "kernels"), [(0, 0, 0), (2, 0, 0), (0, 2, 0), (0, 0, 2), (2, 2, 2)]
+)
+def test_ci_fails_when_any_part_does(ci: Machine, check: int, test: int, kernels: int) -> None:
+    result = run_ci(ci, check, test, kernels)
+    assert result.returncode == max(check, test, kernels)
     assert result.stdout.splitlines()[-1] == CLOSING
 
 
