@@ -30,7 +30,7 @@ def called(names: dict[int, str]) -> TaskNames:
 
 def test_who_queued_the_work_of_a_sender_is_told_only_of_tasks() -> None:
     """One task's number stands with what interrupted it as well: the two are two causes."""
-    join = TriggerJoin(layout(), hex, called({KWORKER: "kworker/0:0", TIMERS: "ktimers/0"})
+    join = TriggerJoin(layout(), hex, called({KWORKER: "kworker/0:0", TIMERS: "ktimers/0"}))
     origin = {"time_ns": 100, "function": 1, "tid": TIMERS}
     sender = {"time_ns": 200, "function": 2, "tid": KWORKER, "work_function": 1}
     join.add(
