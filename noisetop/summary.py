@@ -348,13 +348,15 @@ class Summarizer:
         """What was added so far, as the summary of the period from ``start_ns`` to ``end_ns``."""
         by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
         moments: list[tuple[int, Source, int]] = []
+        triggers = self._by_trigger.by_row()
         for key, row in self._rows.items():
             cpu, index = key >> 32, key & 0xFFFFFFFF
             if self.sources[index].noise_class == HARDWARE:
                 count = int(self._count[row] + self._idle_count[row])
                 moments.append((cpu, self.sources[index], count))
             else:
-                by_cpu.setdefault(cpu, []).append(self._source(index, row))
+                found = self._source(index, row, triggers.get(row, ()))
+                by_cpu.setdefault(cpu, []).append(found)
         stops = tick_stops or {}
         cpus = tuple(
             self._cpu(cpu, sources, stops.get(cpu, {})) for cpu, sources in sorted(by_cpu.items())
@@ -374,7 +376,7 @@ class Summarizer:
             missing_hardware,
         )
 
-    def _source(self, index: int, row: int) -> SourceSummary:
+    def _source(self, index: int, row: int, triggers: tuple[TriggerSummary, ...]) -> SourceSummary:
         return SourceSummary(
             source=self.sources[index],
             count=int(self._count[row]),
@@ -384,7 +386,7 @@ class Summarizer:
             idle_count=int(self._idle_count[row]),
             idle_ns=int(self._idle_net[row]),
             histogram=self._histogram[row].copy(),
-            triggers=self._by_trigger.of(row),
+            triggers=triggers,
         )
 
     def _cpu(self, cpu: int, rows: list[SourceSummary], tick_stops: TickStops) -> CpuSummary:

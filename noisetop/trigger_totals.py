@@ -32,12 +32,23 @@ class TriggerSummary:
 
 def largest_first(parts: Iterable[TriggerSummary]) -> tuple[TriggerSummary, ...]:
     """Adds up those of the same trigger; what is beyond the largest ``KEPT`` becomes OTHERS."""
-    merged: dict[Trigger, TriggerSummary] = {}
+    sums: dict[Trigger, list[int]] = {}
     for part in parts:
-        before = merged.get(part.trigger)
-        merged[part.trigger] = _sum(part.trigger, [before, part]) if before else part
+        so_far = sums.setdefault(part.trigger, [0, 0, 0])
+        so_far[0] += part.count
+        so_far[1] += part.net_ns
+        if part.max_ns > so_far[2]:
+            so_far[2] = part.max_ns
+    return _bounded(TriggerSummary(trigger, *numbers) for trigger, numbers in sums.items())
+
+
+def _bounded(parts: Iterable[TriggerSummary]) -> tuple[TriggerSummary, ...]:
+    """Largest first; what is beyond the largest ``KEPT`` joins OTHERS. No trigger comes twice."""
+    merged = {part.trigger: part for part in parts}
     others = merged.pop(OTHERS, None)
     ordered = sorted(merged.values(), key=_order)
+    if len(ordered) <= KEPT and others is None:
+        return tuple(ordered)
     rest = [*ordered[KEPT:], *([others] if others else [])]
     kept = [*ordered[:KEPT], *([_sum(OTHERS, rest)] if rest else [])]
     return tuple(sorted(kept, key=_order))
@@ -120,12 +131,18 @@ class TriggerTotals:
             self._used += 1
         return slots[group]
 
-    def of(self, row: int) -> tuple[TriggerSummary, ...]:
-        """The triggers of a source, largest net time first."""
-        return largest_first(
-            TriggerSummary(
-                OTHERS if group == _REST else self._groups[group],
-                *map(int, self._sums[:, slot]),
+    def by_row(self) -> dict[int, tuple[TriggerSummary, ...]]:
+        """The triggers of each source that has any, largest net time first."""
+        counts, nets, largest = self._sums.tolist()
+        return {
+            row: _bounded(
+                TriggerSummary(
+                    OTHERS if group == _REST else self._groups[group],
+                    counts[slot],
+                    nets[slot],
+                    largest[slot],
+                )
+                for group, slot in slots.items()
             )
-            for group, slot in self._slots.get(row, {}).items()
-        )
+            for row, slots in self._slots.items()
+        }

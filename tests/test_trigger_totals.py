@@ -26,8 +26,8 @@ def test_the_triggers_of_a_source_add_up_to_it_however_tables_are_cut(
     whole, parts = totals(rows), totals(rows[:cut], rows[cut:])
     for row in (0, 1):
         nets = [net for of, _, net in rows if of == row]
-        found = whole.of(row)
-        assert found == parts.of(row)
+        found = whole.by_row().get(row, ())
+        assert found == parts.by_row().get(row, ())
         assert sum(one.count for one in found) == len(nets)
         assert sum(one.net_ns for one in found) == sum(nets)
         assert max((one.max_ns for one in found), default=0) == max(nets, default=0)
@@ -35,7 +35,7 @@ def test_the_triggers_of_a_source_add_up_to_it_however_tables_are_cut(
 
 
 def test_more_triggers_than_are_kept_become_one() -> None:
-    found = {one.trigger: one for one in totals([(0, at, 1 + at) for at in range(200)]).of(0)}
+    found = {one.trigger: one for one in totals([(0, at, 1 + at) for at in range(200)]).by_row()[0]}
     rest = range(KEPT, 200)
     assert len(found) == KEPT + 1
     assert found[OTHERS] == TriggerSummary(OTHERS, len(rest), sum(1 + at for at in rest), 200)
@@ -45,7 +45,7 @@ def test_more_triggers_than_are_kept_become_one() -> None:
 def test_stacks_do_not_tell_triggers_apart() -> None:
     made = TriggerTotals([Trigger(), Trigger("a", 1, stack=3), Trigger("a", 1, stack=4)])
     made.add(np.zeros(2, np.int64), np.array([1, 2], np.uint32), np.array([5, 6]))
-    assert made.of(0) == (TriggerSummary(Trigger("a", 1), 2, 11, 6),)
+    assert made.by_row()[0] == (TriggerSummary(Trigger("a", 1), 2, 11, 6),)
 
 
 def test_merging_keeps_the_largest_and_the_sum() -> None:
