@@ -60,6 +60,11 @@ test-kernels: $(TOOLS) ## run the tests of the kernel on those that people run, 
 	@$(BIN)/pip install -q --group kernels
 	@$(BIN)/pytest tests/kernels/test_kernels.py $(ARGS)
 
+.PHONY: test-arm64
+test-arm64: $(TOOLS) ## build for arm64 and run the identities on an emulated arm64 machine
+	@packaging/prepare arm64
+	@$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider tests/arm64/test_build.py tests/arm64/test_boot.py $(ARGS)
+
 .PHONY: check
 check: lint ## everything about the code that needs no run: formats, lint, types, imports
 	$(BIN)/ruff format --check .
@@ -101,7 +106,7 @@ clean: ## remove everything that make made
 .PHONY: help
 help: ## show this list
 	@echo 'make VERB [ARGS="…"] [PYTHON=/path/to/python3]'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 		while IFS='|' read -r verb text; do printf '  %-12s %s\n' $$verb "$$text"; done
 
 $(BUILT): $(SOURCES) $(if $(UNCHANGED),,changed)

@@ -29,8 +29,11 @@ static __always_inline u32 vector_source(const char *reason)
 		return irq_work_source;
 	case 'T': /* Timer broadcast interrupts */
 		return timer_broadcast_source;
-	case 'C': /* CPU stop …, CPU backtrace interrupts */
-		return text[4] == 's' ? cpu_stop_source : cpu_backtrace_source;
+	case 'C': /* CPU stop …, CPU backtrace …, CPU wake-up interrupts */
+		if (text[4] == 's')
+			return cpu_stop_source;
+		if (text[4] == 'b')
+			return cpu_backtrace_source;
 	}
 	return ipi_source;
 }

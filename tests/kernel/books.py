@@ -7,6 +7,13 @@ from pathlib import Path
 Books = dict[tuple[str, int], int]
 """Counts by (row, CPU)."""
 
+_IPI_ROWS = {
+    "Rescheduling interrupts": "RES",
+    "Function call interrupts": "CAL",
+    "IRQ work interrupts": "IWI",
+}
+"""By their descriptions: arm64 numbers these rows, IPI0 and on, another way in each kernel."""
+
 
 def _table(path: str) -> Books:
     lines = Path(path).read_text().splitlines()
@@ -14,6 +21,7 @@ def _table(path: str) -> Books:
     books: Books = {}
     for line in lines[1:]:
         row, *counts = line.replace(":", " ", 1).split()
+        row = next((name for text, name in _IPI_ROWS.items() if line.endswith(text)), row)
         for cpu, count in zip(cpus, counts, strict=False):
             if not count.isdigit():
                 break

@@ -124,7 +124,7 @@ def device_interrupts(loaded: Loaded, cpu: int, number: str) -> int:
     wanted = [
         i
         for i, source in enumerate(loaded.sources)
-        if source.noise_class == "irq" and source.path[1].split()[0] == number
+        if source.path[:-1] == ("irq",) and source.path[1].split()[0] == number
     ]
     return int(((loaded.table["cpu"] == cpu) & np.isin(loaded.table["source"], wanted)).sum())
 
