@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 import zipfile
 from pathlib import Path
 
@@ -22,6 +24,7 @@ PROJECT = Path(__file__).parents[2]
 CPU = max(system.online_cpus())
 SUITE = "sid"
 """Debian's newest user space: glibc, Python and the linker of this week."""
+MIRROR = "http://deb.debian.org/debian"
 MANYLINUX = (34, 28, 27, 17)
 PATIENCE_S = 300
 
@@ -52,6 +55,15 @@ def succeed(*command: str | Path) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="session", autouse=True)
+def network() -> None:
+    """What is installed and which user space is fetched comes from there; no fault of noisetop."""
+    try:
+        urllib.request.urlopen(f"{MIRROR}/dists/{SUITE}/InRelease", timeout=30).close()
+    except (urllib.error.URLError, TimeoutError) as error:
+        pytest.xfail(f"no network: {error}")
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What ``make wheel`` builds."""
@@ -73,7 +85,7 @@ def newer_user_space() -> Path:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
         packages = "--include=python3,python3-venv"
-        done = call("debootstrap", "--variant=minbase", packages, SUITE, unfinished)
+        done = call("debootstrap", "--variant=minbase", packages, SUITE, unfinished, MIRROR)
         if done.returncode:
             pytest.skip(f"debootstrap {SUITE}: {done.stdout.strip().splitlines()[-1:]}")
         unfinished.rename(root)
