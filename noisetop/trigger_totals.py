@@ -78,6 +78,7 @@ class TriggerTotals:
     triggers: Sequence[Trigger]
     _groups: list[Trigger] = field(default_factory=list)
     _group_of: dict[Trigger, int] = field(default_factory=dict)
+    _group_of_number: dict[int, int] = field(default_factory=dict)
     _slots: dict[int, dict[int, int]] = field(default_factory=dict)
     """By row and group, where the sums stand; ``_REST`` is the group of what is not kept."""
     _used: int = 0
@@ -115,11 +116,14 @@ class TriggerTotals:
         return slots[place]
 
     def _group(self, number: int) -> int:
+        group = self._group_of_number.get(number)
+        if group is not None:
+            return group
         trigger = self.triggers[number]._replace(stack=-1)
-        group = self._group_of.get(trigger)
-        if group is None:
-            group = self._group_of[trigger] = len(self._groups)
+        group = self._group_of.setdefault(trigger, len(self._groups))
+        if group == len(self._groups):
             self._groups.append(trigger)
+        self._group_of_number[number] = group
         return group
 
     def _slot(self, row: int, group: int) -> int:
