@@ -141,7 +141,7 @@ class Guest:
                     timeout=patience_s,
                 )
             console.seek(0)
-            told = console.read()
+            told = console.read().replace("\r", "")
         archive.unlink()
         assert "task ended: " in told, told[-4000:]
         return told

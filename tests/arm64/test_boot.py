@@ -15,7 +15,7 @@ uname -m
 python3 -m noisetop record -c 1 -d 2s -o /tmp/a.noisetop || exit 1
 python3 -m noisetop report --top 40 /tmp/a.noisetop || exit 1
 export NOISETOP_WORKLOAD=/opt/workload NOISETOP_MUST_RUN=kernel NOISETOP_LOAD_SHARE=0.3
-python3 -m pytest -p no:cacheprovider tests/kernel/test_identities.py
+python3 -m pytest --color=no -p no:cacheprovider tests/kernel/test_identities.py
 """
 
 
