@@ -24,7 +24,8 @@ def triggers(name: str, *rows: dict[str, int]) -> Triggers:
 def called(names: dict[int, str]) -> TaskNames:
     """Tasks that always had these names."""
     book = TaskNames()
-    book.add(events(*({"source": "thread", "tid": tid, "comm": name.encode()} for tid, name in names.items())))
+    comms = ({"tid": tid, "comm": name.encode()} for tid, name in names.items())
+    book.add(events(*({"source": "thread", **comm} for comm in comms)))
     return book
 
 

@@ -62,8 +62,11 @@ def test_slices_are_those_of_the_recording(make: object, suffix: str, tmp_path: 
     )
     assert {(cpu, name): int(count) for cpu, name, count in by_class} == counts
     summary = recorded.summary()
-    noise_and_idle_ns = sum(cpu.noise_ns + cpu.idle_ns for cpu in summary.cpus)
-    assert net == [[str(noise_and_idle_ns), str(int(rows["gross_ns"].sum()))]]
+    net_ns = sum(
+        cpu.noise_ns + cpu.idle_ns + sum(fault.net_ns for fault in cpu.faults)
+        for cpu in summary.cpus
+    )
+    assert net == [[str(net_ns), str(int(rows["gross_ns"].sum()))]]
 
 
 def test_nested_slices_of_a_class_keep_their_depth(tmp_path: Path) -> None:
