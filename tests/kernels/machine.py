@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.kernels.catalogue import EMULATION
+from tests.kernels.catalogue import EMULATED_CPU, EMULATION
 from tests.kernels.packages import Image, UnavailableError
 
 PROJECT = Path(__file__).parents[2]
@@ -86,7 +86,7 @@ def boot(
         "--rwdir", folder, "--append", " ".join(arguments), "--", f"sh {shlex.quote(str(script))}",
     ]  # fmt: skip
     if not accelerated:
-        words.insert(1, "--disable-kvm")
+        words[1:1] = ["--disable-kvm", f"--qemu-opts=-cpu {EMULATED_CPU}"]
     began = time.monotonic()
     console = _run(words, folder / "console", patience_s)
     said = status.read_text().strip() if status.exists() else ""
