@@ -56,6 +56,12 @@ class Flag(IntFlag):
     WAIT = 128
 
 
+def task_name(comm: bytes) -> str:
+    """A field ``comm`` as text. Old kernels leave what a longer name left behind its NUL: 5.10's
+    set_task_comm() copies without padding."""
+    return comm.partition(b"\0")[0].decode(errors="replace")
+
+
 def interrupting(table: Interruptions) -> Interruptions:
     """The rows that can be noise: without page faults and moments of the hardware."""
     apart = table["level"] == APART_LEVEL

@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.event import INTERRUPTION, Events, Flag, Interruptions, Layout, Source, SourceKind
+from noisetop.event import (
+    INTERRUPTION,
+    Events,
+    Flag,
+    Interruptions,
+    Layout,
+    Source,
+    SourceKind,
+    task_name,
+)
 from noisetop.interner import Column, Interner
 from noisetop.symbols import SymbolTable
 
@@ -82,7 +91,7 @@ class Namer:
 
     def _source_of(self, event: np.void) -> Source:
         kind = self.layout.kinds[int(event["source"])]
-        comm = event["comm"].decode(errors="replace")
+        comm = task_name(event["comm"])
         threaded = bool(event["flags"] & Flag.THREADED)
         if kind.identity == "task":
             return _thread(int(event["id"]) & _TID_MASK, comm, bool(event["flags"] & Flag.SELF))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.event import Events
+from noisetop.event import Events, task_name
 
 _REMEMBERED = 4
 """Names of one number: older ones are forgotten, so that memory is bounded by the numbers."""
@@ -33,7 +33,7 @@ class TaskNames:
             records["start_ns"].tolist(),
             strict=True,
         ):
-            self._add(tid, comm.decode(errors="replace"), time_ns)
+            self._add(tid, task_name(comm), time_ns)
 
     def _add(self, tid: int, name: str, time_ns: int) -> None:
         since = self._since_ns.setdefault(tid, [])

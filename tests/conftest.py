@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
 import struct
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,17 @@ def kernel_obstacle(root: Path = ROOT) -> str | None:
     except NoisetopError as error:
         return f"{error}"
     return None if _bpf_is_allowed() else "bpf(2) is not allowed here, in spite of the capabilities"
+
+
+@pytest.fixture(autouse=True)
+def _keep_affinity() -> Iterator[None]:
+    """noisetop binds its process to housekeeping CPUs: each test gets all of them again."""
+    before = os.sched_getaffinity(0)
+    yield
+    if os.sched_getaffinity(0) != before:
+        for task in Path("/proc/self/task").iterdir():
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(task.name), before)
 
 
 def _must_run() -> set[str]:

@@ -46,6 +46,14 @@ def test_callback_belongs_to_the_frame_around_it() -> None:
     assert paths(row) == [("softirq", "TIMER", "process_timeout")]
 
 
+def test_what_follows_the_end_of_a_name_is_none_of_it() -> None:
+    rows = [
+        {"source": "thread", "id": 7, "comm": b"compete\0\0-init"},
+        {"source": "thread", "id": 7, "comm": b"compete"},
+    ]
+    assert paths(*rows) == [("thread", "compete")] * 2
+
+
 def test_work_item_names_its_worker_and_its_function() -> None:
     row = {"source": "work", "id": 0xFFFF2000, "flags": Flag.THREADED, "comm": b"kworker/2:1"}
     assert paths(row) == [("thread", "kworker/2:1", "vmstat_update")]

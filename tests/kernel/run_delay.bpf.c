@@ -40,10 +40,8 @@ struct task_struct {
 #pragma clang attribute pop
 
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MOMENTS);
-	__type(key, __u32);
-	__type(value, struct moment);
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, MOMENTS_BYTES);
 } moments SEC(".maps");
 
 struct {
@@ -51,18 +49,23 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
-} moment_count SEC(".maps");
+} moments_lost SEC(".maps");
+
+static __always_inline int lose(void)
+{
+	__u32 zero = 0;
+	__u64 one = 1;
+	bpf_map_update_elem(&moments_lost, &zero, &one, BPF_ANY);
+	return 0;
+}
 
 static __always_inline int note(struct task_struct *task, __u32 what)
 {
-	__u32 zero = 0;
-	__u64 *count = bpf_map_lookup_elem(&moment_count, &zero);
-	if (!count || !task->pid)
+	if (!task->pid)
 		return 0;
-	__u32 place = __sync_fetch_and_add(count, 1);
-	struct moment *moment = bpf_map_lookup_elem(&moments, &place);
+	struct moment *moment = bpf_ringbuf_reserve(&moments, sizeof(*moment), 0);
 	if (!moment)
-		return 0;
+		return lose();
 	struct rq *rq = BPF_CORE_READ(task, se.cfs_rq, rq);
 	moment->tid = task->pid;
 	moment->cpu = BPF_CORE_READ(rq, cpu);
@@ -70,6 +73,7 @@ static __always_inline int note(struct task_struct *task, __u32 what)
 	moment->queued_ns = task->sched_info.last_queued;
 	moment->clock_ns = BPF_CORE_READ(rq, clock);
 	moment->now_ns = bpf_ktime_get_ns();
+	bpf_ringbuf_submit(moment, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

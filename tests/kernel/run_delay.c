@@ -8,14 +8,19 @@
 
 #include "run_delay.h"
 
+static int write_moment(void *context, void *moment, size_t size)
+{
+	(void)context;
+	return fwrite(moment, size, 1, stdout) == 1 ? 0 : -1;
+}
+
 int main(int argc, char **argv)
 {
 	struct bpf_object *object = argc == 2 ? bpf_object__open_file(argv[1], NULL) : NULL;
 	struct bpf_program *program;
 	struct bpf_link *links[4];
-	unsigned long long count = 0;
+	unsigned long long lost = 0;
 	int linked = 0, zero = 0;
-	struct moment moment;
 	char line[16];
 
 	if (!object || bpf_object__load(object))
@@ -32,15 +37,14 @@ int main(int argc, char **argv)
 		return 1;
 	while (linked)
 		bpf_link__destroy(links[--linked]);
-	bpf_map_lookup_elem(bpf_object__find_map_fd_by_name(object, "moment_count"), &zero, &count);
-	if (count > MOMENTS)
+	bpf_map_lookup_elem(bpf_object__find_map_fd_by_name(object, "moments_lost"), &zero, &lost);
+	if (lost)
 		return 2;
 	int fd = bpf_object__find_map_fd_by_name(object, "moments");
-	for (__u32 place = 0; place < count; place++) {
-		if (bpf_map_lookup_elem(fd, &place, &moment))
-			return 1;
-		fwrite(&moment, sizeof(moment), 1, stdout);
-	}
+	struct ring_buffer *ring = ring_buffer__new(fd, write_moment, NULL, NULL);
+	if (!ring || ring_buffer__consume(ring) < 0)
+		return 1;
+	ring_buffer__free(ring);
 	bpf_object__close(object);
 	return 0;
 }

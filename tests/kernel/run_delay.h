@@ -4,7 +4,7 @@
 
 #include <linux/types.h>
 
-#define MOMENTS (1 << 18)
+#define MOMENTS_BYTES (1 << 24)
 
 enum moment_kind {
 	MOMENT_WOKEN,

@@ -315,7 +315,7 @@ memory.madvise(mmap.MADV_MERGEABLE)
 for at in range(0, len(memory), mmap.PAGESIZE):
     memory[at] = at // mmap.PAGESIZE % 200 + 1
 print("ready", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 

@@ -56,15 +56,6 @@ time.sleep(0.2)  # so that its end is a gap of its own
 """
 
 
-@pytest.fixture(autouse=True)
-def _keep_affinity() -> Iterator[None]:
-    before = os.sched_getaffinity(0)
-    yield
-    for task in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(ProcessLookupError):
-            os.sched_setaffinity(int(task.name), before)
-
-
 @pytest.fixture
 def stopper() -> Iterator[Stopper]:
     one = Stopper()

@@ -21,10 +21,12 @@ class Kernel:
     lacks: tuple[str, ...] = ()
     """What noisetop names as missing on it: all of it, and nothing else."""
     realtime: bool = False
+    stops_ticks: bool = True
+    """On ``nohz_full`` CPUs: built with NO_HZ_FULL."""
 
 
 KERNELS = (
-    Kernel("bullseye", ("bullseye",), lacks=(*SENDERS, RESCHED, "tasklet")),
+    Kernel("bullseye", ("bullseye",), lacks=(*SENDERS, RESCHED, "tasklet"), stops_ticks=False),
     Kernel("bookworm", ("bookworm",), lacks=(*SENDERS, RESCHED)),
     Kernel("trixie", ("trixie",), lacks=(RESCHED,)),
     Kernel(

@@ -102,7 +102,10 @@ def test_a_quiet_core_is_as_quiet_as_the_kernel_says(quiet: Spell, row: str) -> 
 
 
 def test_the_tick_stops_on_a_quiet_core(quiet: Spell) -> None:
-    assert quiet.kernel("LOC") < quiet.kernel("LOC", HOUSE) / 4
+    if KERNEL.stops_ticks:
+        assert quiet.kernel("LOC") < quiet.kernel("LOC", HOUSE) / 4
+    else:
+        assert ticks_per_second(quiet) > 50
 
 
 # One cause at a time. Kernels tell of function calls and of senders since 6.4 and 6.5.
@@ -170,15 +173,16 @@ def ticks_per_second(spell: Spell) -> float:
     return between(ending(spell.traced, *TICKS), second, third) / (third - second) * 1e9
 
 
-def test_a_timer_of_cpu_time_keeps_the_tick(quiet: Spell) -> None:
-    spell = watch("cpu-timer:10:20")
-    assert ticks_per_second(spell) > 50 > 4 * ticks_per_second(quiet), spell.paths
+if KERNEL.stops_ticks:
 
+    def test_a_timer_of_cpu_time_keeps_the_tick(quiet: Spell) -> None:
+        spell = watch("cpu-timer:10:20")
+        assert ticks_per_second(spell) > 50 > 4 * ticks_per_second(quiet), spell.paths
 
-def test_a_perf_event_with_a_frequency_keeps_the_tick(quiet: Spell) -> None:
-    with frequency_event(HOUSE):
-        spell = watch("spin:10:20")
-    assert ticks_per_second(spell) > 50 > 4 * ticks_per_second(quiet), spell.paths
+    def test_a_perf_event_with_a_frequency_keeps_the_tick(quiet: Spell) -> None:
+        with frequency_event(HOUSE):
+            spell = watch("spin:10:20")
+        assert ticks_per_second(spell) > 50 > 4 * ticks_per_second(quiet), spell.paths
 
 
 def test_a_work_item_bound_to_the_core() -> None:
