@@ -12,6 +12,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "per_cpu.h"
 #include "tracer.h"
 #include "noisetop.skel.h"
 
@@ -173,30 +174,14 @@ static void configure_victims(struct tracer *t)
 	rodata->noise_takes_stacks = t->config.stacks;
 }
 
-/* Offset of a per-CPU variable from the beginning of a CPU's area, or -1. */
-static long long per_cpu_offset(const struct btf *kernel, const char *name)
-{
-	int id = btf__find_by_name_kind(kernel, ".data..percpu", BTF_KIND_DATASEC);
-	if (id < 0)
-		return -1;
-	const struct btf_type *section = btf__type_by_id(kernel, id);
-	const struct btf_var_secinfo *variables = btf_var_secinfos(section);
-	for (int i = 0; i < btf_vlen(section); i++) {
-		const struct btf_type *variable = btf__type_by_id(kernel, variables[i].type);
-		if (!strcmp(btf__name_by_offset(kernel, variable->name_off), name))
-			return variables[i].offset;
-	}
-	return -1;
-}
-
 /* On x86 the preempt count stood alone, then first in pcpu_hot (6.2 to 6.14), and alone again. */
 static void configure_preempt_count(struct tracer *t, const struct btf *kernel)
 {
-	long long queue = per_cpu_offset(kernel, "runqueues");
-	long long count = per_cpu_offset(kernel, "__preempt_count");
-	int hot = btf__find_by_name_kind(kernel, "pcpu_hot", BTF_KIND_STRUCT);
-	if (count < 0 && hot > 0 && per_cpu_offset(kernel, "pcpu_hot") >= 0)
-		count = per_cpu_offset(kernel, "pcpu_hot") + PCPU_HOT_PREEMPT_COUNT;
+	long long queue = per_cpu__offset(kernel, "runqueues");
+	long long count = per_cpu__offset(kernel, "__preempt_count");
+	long long hot = count < 0 ? per_cpu__offset(kernel, "pcpu_hot") : -1;
+	if (hot >= 0)
+		count = hot + PCPU_HOT_PREEMPT_COUNT;
 	if (queue < 0 || count < 0)
 		return;
 	t->skeleton->rodata->noise_preempt_count_known = true;

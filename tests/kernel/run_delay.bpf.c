@@ -33,8 +33,13 @@ struct sched_info {
 
 struct task_struct {
 	int pid;
+	unsigned int __state;
 	struct sched_entity se;
 	struct sched_info sched_info;
+};
+
+struct task_struct___before_5_14 {
+	long state;
 };
 
 #pragma clang attribute pop
@@ -77,10 +82,17 @@ static __always_inline int note(struct task_struct *task, __u32 what)
 	return 0;
 }
 
+static __always_inline bool could_go_on(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return !BPF_CORE_READ(task, __state);
+	return !BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
+}
+
 SEC("tp_btf/sched_switch")
 int delay_switch(__u64 *ctx)
 {
-	if (ctx[0] || !(__u32)ctx[3])
+	if (ctx[0] || could_go_on((void *)ctx[1]))
 		note((void *)ctx[1], MOMENT_DEPARTS);
 	return note((void *)ctx[2], MOMENT_ARRIVES);
 }

@@ -31,6 +31,7 @@ LEFT_OUT = {
     ),
 }
 """What is not run inside, and why."""
+HOLD_TRACEPOINTS = Path(__file__).with_name("inside") / "hold_tracepoints.sh"
 LOAD_SHARE = 0.1
 """How much of the load of the kernel tests emulation carries."""
 PATIENCE_S = 420
@@ -84,7 +85,7 @@ def read_cases(text: str, groups: dict[str, str]) -> tuple[Case, ...]:
 def pytest_command(kernel: Kernel, report: Path, paths: Sequence[str], share: float) -> str:
     """The shell command that runs tests inside."""
     words = [
-        "env", "NOISETOP_MUST_RUN=kernel", f"NOISETOP_KERNEL={kernel.name}",
+        str(HOLD_TRACEPOINTS), "env", "NOISETOP_MUST_RUN=kernel", f"NOISETOP_KERNEL={kernel.name}",
         f"NOISETOP_FACTS={report.with_name('facts.json')}", f"NOISETOP_LOAD_SHARE={share}",
         "PYTHONDONTWRITEBYTECODE=1", sys.executable, "-m", "pytest", "-p", "no:cacheprovider",
         "--basetemp=/tmp/pytest", "--durations=10", "--tb=short", f"--junitxml={report}",
