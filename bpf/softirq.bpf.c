@@ -5,15 +5,24 @@
 NOISE_SOURCE(softirq, SOFTIRQ, SOFTIRQ);
 NOISE_SOURCE(tasklet, SOFTIRQ, FUNCTION);
 
+/* The mask states what was tested before: see noise_slot_of(). */
+static __always_inline struct noise_raiser *softirq_raiser_of(struct noise_cpu *c, u32 vector)
+{
+	asm volatile("" : "+r"(vector));
+	return &c->raisers[vector & (NOISE_SOFTIRQS - 1)];
+}
+
 /* Who asked for it first; a softirq that is raised while it runs runs once more. */
 SEC("tp_btf/softirq_raise")
 int softirq_raise(u64 *ctx)
 {
 	u32 vector = ctx[0];
 	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c) || vector >= NOISE_SOFTIRQS || c->raisers[vector].context)
+	if (!c || !noise_wanted(c) || vector >= NOISE_SOFTIRQS)
 		return 0;
-	struct noise_raiser *raiser = &c->raisers[vector];
+	struct noise_raiser *raiser = softirq_raiser_of(c, vector);
+	if (raiser->context)
+		return 0;
 	u32 level = NOISE_LEVEL_THREAD;
 	raiser->context = NOISE_CONTEXT_TASK + 1;
 	if (c->open_levels & LEVEL_BIT(IRQ)) {
@@ -36,7 +45,7 @@ int softirq_entry(u64 *ctx)
 	struct noise_cpu *c = noise_this_cpu();
 	if (!c || !noise_wanted(c) || vector >= NOISE_SOFTIRQS)
 		return 0;
-	u64 *raiser = (u64 *)&c->raisers[vector];
+	u64 *raiser = (u64 *)softirq_raiser_of(c, vector);
 	noise_open(c, NOISE_LEVEL_SOFTIRQ, softirq_source, vector, *raiser);
 	*raiser = 0;
 	return 0;

@@ -36,13 +36,9 @@ def sudo_command() -> str:
 
 
 def check_privileges(root: Path = ROOT) -> None:
-    """Raises NoisetopError when tracing is not possible at all."""
+    """Raises NoisetopError when this process may not trace."""
     if not may_trace(root):
         raise NoisetopError(f"tracing needs root, or CAP_BPF and CAP_PERFMON: {sudo_command()}")
-    if not (root / "sys/kernel/btf/vmlinux").exists():
-        raise NoisetopError(
-            "this kernel has no BTF: boot one that was built with CONFIG_DEBUG_INFO_BTF=y"
-        )
 
 
 def explain(code: int, step: str, detail: str) -> NoisetopError:

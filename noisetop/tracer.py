@@ -9,13 +9,15 @@ import resource
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 
-from noisetop import _native, housekeeping, system
+from noisetop import _native, bcc, housekeeping, system
 from noisetop.absence import Absence
+from noisetop.backend import choose
 from noisetop.event import Interruptions, Layout
 from noisetop.hardware import HardwareWatch, Reading
 from noisetop.hotplug import HotplugWatch
@@ -24,7 +26,7 @@ from noisetop.privileges import explain
 from noisetop.reading import RecordReader
 from noisetop.spool import absences_block, losses_by_cpu, read_books, tick_stops_by_cpu
 from noisetop.summary import Losses, OwnCost
-from noisetop.symbols import SymbolTable, read_kallsyms
+from noisetop.symbols import KALLSYMS, SymbolTable, read_kallsyms
 from noisetop.tick import TickStops
 
 RING_RECORDS = 1 << 16
@@ -90,6 +92,8 @@ class Tracer:
     """Whether to time the page faults of the victims."""
     house: tuple[int, ...] = ()
     """CPUs for the tool's own threads; empty: none left."""
+    backend: str = "auto"
+    """One of ``backend.BACKENDS``; once entered, which one it is."""
     layout: Layout = field(init=False)
     reader: RecordReader = field(init=False)
     names: Names = field(init=False)
@@ -105,10 +109,12 @@ class Tracer:
     _before: _Usage = field(default_factory=_Usage)
     _bpf_ns_per_run: float | None = None
     _misses_before: int = 0
+    _lost: tuple[str, ...] = ()
 
     def __enter__(self) -> Self:
         if self.house:
             housekeeping.bind(self.house)
+        self.backend = choose(self.backend)
         self.layout = Layout.from_native(_native.layout())
         self.names = Names(system.softirq_names(), system.irq_actions(), self._read_symbols)
         self.reader = RecordReader(self.layout, self.names)
@@ -124,13 +130,16 @@ class Tracer:
                 csd_callback=self._csd_callback(),
                 tick_function=self._tick_function(),
                 stacks=self.stacks,
-                faults=self.faults,
+                faults=self.faults and self.backend != "bcc",
+                compiled=self.backend == "bcc",
                 ring_records=self._bounded_ring_records(),
                 spool_fd=self.spool_fd,
                 drain_cpu=self.house[0] if self.house else -1,
                 drain_interval_ns=DRAIN_INTERVAL_NS,
                 batch_limit=_BATCH_LIMIT_BYTES if self.keep_batches else 0,
             )
+            if self.backend == "bcc":
+                self._compile()
             if self.target.follow:
                 self._add_tree()
             self._hardware.open()
@@ -157,6 +166,20 @@ class Tracer:
             self._hotplug.close()
         with contextlib.suppress(AttributeError):
             self._session.close()
+
+    def _compile(self) -> None:
+        """Has BCC make the programs and loads them; what the kernel refuses is left out."""
+        unit = bcc.Unit(
+            programs=_native.programs(),
+            source_ids={kind.name: number for number, kind in self.layout.kinds.items()},
+            per_cpu=bcc.per_cpu_symbols(KALLSYMS),
+            **self._session.unit(),
+        )
+        sources = Path(_native.__file__).with_name("bpf")
+        compiled = bcc.compile_unit(unit, sources, bcc.find_interpreter())
+        self._lost = compiled.lost
+        for name, code in compiled.code.items():
+            self._session.load_program(name, code)
 
     def _add_tree(self) -> None:
         for pid in system.process_tree(self.target.pid):
@@ -292,14 +315,15 @@ class Tracer:
 
     def missing(self) -> tuple[str, ...]:
         """What this kernel has no tracepoints for, by their names without what tells the two of a
-        pair apart, and what it refused to load, with the reason."""
+        pair apart, and what it refused to load, with the reason;
+        and what the backend cannot carry."""
         reasons: dict[str, str] = {}
         for program in self._session.programs():
             if not program["loaded"] and program["tracepoint"] != _SOFTWARE_EVENT:
                 name = _PAIR.sub("", program["tracepoint"])
                 refusal = f" ({program['name']} was refused: {program['refusal']})"
                 reasons[name] = refusal if program["refusal"] else reasons.get(name, "")
-        return tuple(name + reason for name, reason in reasons.items())
+        return (*(name + reason for name, reason in reasons.items()), *self._lost)
 
     def own_cost(self) -> OwnCost:
         """What the tool used since the books were opened."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from noisetop.backend import choose
 from noisetop.errors import NoisetopError
 from noisetop.privileges import check_privileges
 from noisetop.system import ROOT
@@ -45,6 +46,7 @@ def kernel_obstacle(root: Path = ROOT) -> str | None:
     """Why the tests of the real kernel cannot run here; None when they can."""
     try:
         check_privileges(root)
+        choose(root=root)
     except NoisetopError as error:
         return f"{error}"
     return None if _bpf_is_allowed() else "bpf(2) is not allowed here, in spite of the capabilities"

@@ -9,13 +9,10 @@ from noisetop.errors import NoisetopError
 from noisetop.privileges import check_privileges, explain, may_trace
 
 
-def machine(root: Path, capabilities: int, *, btf: bool = True) -> Path:
+def machine(root: Path, capabilities: int) -> Path:
     status = root / "proc/self/status"
     status.parent.mkdir(parents=True)
     status.write_text(f"Name:\tpython\nCapEff:\t{capabilities:016x}\n")
-    if btf:
-        (root / "sys/kernel/btf").mkdir(parents=True)
-        (root / "sys/kernel/btf/vmlinux").touch()
     return root
 
 
@@ -33,12 +30,6 @@ def test_what_it_takes_to_trace(tmp_path: Path, capabilities: int, may: bool) ->
 def test_without_capabilities_the_error_names_them_and_sudo(tmp_path: Path) -> None:
     with pytest.raises(NoisetopError, match="CAP_BPF and CAP_PERFMON: sudo "):
         check_privileges(machine(tmp_path, 0))
-
-
-def test_a_kernel_without_btf_is_told_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(NoisetopError, match=r"no BTF: boot one .* CONFIG_DEBUG_INFO_BTF=y") as told:
-        check_privileges(machine(tmp_path, ADMIN, btf=False))
-    assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize(

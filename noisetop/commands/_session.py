@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from noisetop import housekeeping
+from noisetop.backend import choose
 from noisetop.commands._target import (
     add_target_arguments,
     house_of,
@@ -51,6 +52,7 @@ class Session:
         explicit = not (args.cpus is None and args.pid is None and args.cgroup is None)
         self.target = target_of(args) if explicit or not args.workload else Target(())
         check_privileges()
+        self.backend = choose(args.backend)
         self.workload: Workload | None = None
         if args.workload:
             self._prepare_workload(args, workload_output_fd)
@@ -86,6 +88,8 @@ class Session:
     def tracer(self, *, spool_fd: int = -1, keep_batches: bool = True) -> Tracer:
         """The tracer of this run, not entered yet."""
         self._warn_about_house()
+        if self.backend == "bcc":
+            print("noisetop: BCC compiles the programs for this kernel first", file=sys.stderr)
         if self.house:
             housekeeping.bind(self.house)
         return Tracer(
@@ -96,6 +100,7 @@ class Session:
             stacks=self._stacks,
             faults=self._faults,
             house=self.house,
+            backend=self.backend,
         )
 
     def _warn_about_house(self) -> None:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from noisetop import housekeeping, system
+from noisetop.backend import BACKENDS
 from noisetop.errors import UsageError
 from noisetop.tracer import RING_RECORDS, Target
 
@@ -14,7 +15,7 @@ _EVENT_BYTES = 64
 
 
 def add_target_arguments(parser: argparse.ArgumentParser) -> None:
-    """-c, -p, -H and --ring-size."""
+    """-c, -p, -H, --ring-size, --backend."""
     what = parser.add_argument_group("what to watch")
     what.add_argument(
         "-c", "--cpus", metavar="LIST", help="CPUs, as in 2-3,6; default: isolated CPUs, else all"
@@ -50,6 +51,13 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=RING_RECORDS * _EVENT_BYTES // 1024,
         help="memory for events on each CPU, rounded down to a power of two; default: %(default)s",
+    )
+    tool.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        default="auto",
+        help="who fits the programs to the kernel: libbpf by its BTF, or BCC by its headers; "
+        "default: BTF where the kernel has it",
     )
 
 

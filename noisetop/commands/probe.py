@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from noisetop import system
+from noisetop.backend import choose
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.privileges import check_privileges
 from noisetop.probe.files import as_json, check_result_output, write_result
@@ -155,6 +156,7 @@ def _wants_trace(args: argparse.Namespace) -> tuple[bool, list[str]]:
         return False, ["tracing is off (--no-trace): gaps are not explained"]
     try:
         check_privileges()
+        choose()
     except NoisetopError as error:
         if args.trace:
             raise

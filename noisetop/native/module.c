@@ -9,6 +9,8 @@
 static PyMethodDef methods[] = {
 	{"layout", native_layout, METH_NOARGS,
 	 "layout() -> dict\n\nStructs, enums and sources of the BPF object, from its BTF."},
+	{"programs", native_programs, METH_NOARGS,
+	 "programs() -> dict\n\nThe sections of the BPF object's programs by their names."},
 	{NULL, NULL, 0, NULL},
 };
 

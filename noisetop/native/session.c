@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The Python face of a tracer: noisetop._native.Session. */
 #define Py_LIMITED_API 0x030b0000
+#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <errno.h>
@@ -10,8 +11,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "compiled.h"
 #include "module.h"
 #include "tracer.h"
+#include "unit.h"
 #include "noisetop.skel.h"
 
 struct session {
@@ -108,24 +111,33 @@ static int parse_all_cpus(PyObject *watched, PyObject *others, struct tracer_con
 
 static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"cpus",          "others",
-				"victims",       "victim_tgid",
-				"victim_cgroup", "victim_cgroup_level",
-				"csd_callback",  "tick_function",
-				"stacks",        "faults",
-				"ring_records",  "spool_fd",
-				"drain_cpu",     "drain_interval_ns",
-				"batch_limit",   NULL};
+	static char *names[] = {"cpus",
+				"others",
+				"victims",
+				"victim_tgid",
+				"victim_cgroup",
+				"victim_cgroup_level",
+				"csd_callback",
+				"tick_function",
+				"stacks",
+				"faults",
+				"compiled",
+				"ring_records",
+				"spool_fd",
+				"drain_cpu",
+				"drain_interval_ns",
+				"batch_limit",
+				NULL};
 	struct session *session = (struct session *)self;
 	PyObject *watched, *others;
 	uint32_t *cpus = NULL;
 	struct tracer_config config = {.spool_fd = -1, .drain_cpu = -1};
 	unsigned long long cgroup, callback, tick, interval_ns, limit;
-	int stacks, faults;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOIIKIKKppIiiKK", names, &watched, &others,
+	int stacks, faults, compiled;
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOIIKIKKpppIiiKK", names, &watched, &others,
 					 &config.victims, &config.victim_tgid, &cgroup,
 					 &config.victim_cgroup_level, &callback, &tick, &stacks,
-					 &faults, &config.ring_records, &config.spool_fd,
+					 &faults, &compiled, &config.ring_records, &config.spool_fd,
 					 &config.drain_cpu, &interval_ns, &limit))
 		return -1;
 	if (session->opened || config.ring_records & (config.ring_records - 1)) {
@@ -137,6 +149,7 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 	config.tick_function = tick;
 	config.stacks = stacks;
 	config.faults = faults;
+	config.compiled = compiled;
 	config.drain_interval_ns = interval_ns;
 	config.batch_limit = limit;
 	int err = parse_all_cpus(watched, others, &config, &cpus);
@@ -233,12 +246,12 @@ static PyObject *session_counters(PyObject *self, PyObject *unused)
 	return result;
 }
 
-static PyObject *describe_program(const struct tracer *t, struct bpf_program *program)
+static PyObject *describe_program(struct tracer *t, const struct bpf_program *program)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
-	bool loaded = bpf_program__autoload(program) &&
-		      !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size);
+	int fd = t->compiled ? compiled__program(t, program)->fd : bpf_program__fd(program);
+	bool loaded = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size);
 	const char *section = bpf_program__section_name(program);
 	const char *tracepoint = strchr(section, '/');
 	const char *refusal = tracer__refusal(t, bpf_program__name(program));
@@ -322,6 +335,26 @@ static PyObject *session_append(PyObject *self, PyObject *block)
 	Py_RETURN_NONE;
 }
 
+static PyObject *session_unit(PyObject *self, PyObject *unused)
+{
+	struct tracer *t = tracer_of(self);
+	return t ? unit__describe(t) : NULL;
+}
+
+static PyObject *session_load_program(PyObject *self, PyObject *args)
+{
+	struct tracer *t = tracer_of(self);
+	struct tracer_error error = {0};
+	const char *name, *code;
+	Py_ssize_t bytes;
+	if (!t || !PyArg_ParseTuple(args, "sy#", &name, &code, &bytes))
+		return NULL;
+	int err = t->compiled ? compiled__load(t, name, code, bytes, &error) : -EINVAL;
+	if (err)
+		return raise_error(err, "load", error.detail);
+	Py_RETURN_NONE;
+}
+
 /* Makes a thread group a victim, where the victims are a tree of processes. */
 static PyObject *session_add_victim(PyObject *self, PyObject *number)
 {
@@ -384,6 +417,8 @@ static PyMethodDef methods[] = {
 	{"programs", session_programs, METH_NOARGS, "programs() -> list[dict]"},
 	{"stacks", session_stacks, METH_NOARGS, "stacks() -> dict[int, list[int]]"},
 	{"append", session_append, METH_O, "append(block) -> None"},
+	{"unit", session_unit, METH_NOARGS, "unit() -> dict"},
+	{"load_program", session_load_program, METH_VARARGS, "load_program(name, code) -> None"},
 	{"add_victim", session_add_victim, METH_O, "add_victim(tgid) -> None"},
 	{"enable_stats", session_enable_stats, METH_NOARGS, "enable_stats() -> int"},
 	{"close", session_close, METH_NOARGS, "close() -> None\n\nDetaches and unloads."},

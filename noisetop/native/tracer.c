@@ -12,6 +12,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "compiled.h"
 #include "per_cpu.h"
 #include "tracer.h"
 #include "noisetop.skel.h"
@@ -27,8 +28,7 @@ _Static_assert(offsetof(struct noise_cpu, tails) % 64 == 0, "what user space wri
 
 static char last_message[256];
 
-/* The verifier's reason: the line before its closing statistics. Cuts the text there. */
-static const char *verdict(char *text)
+const char *verifier_log__reason(char *text)
 {
 	char *end = strstr(text, "\nprocessed ");
 	if (!end)
@@ -46,7 +46,7 @@ static int keep_warning(enum libbpf_print_level level, const char *format, va_li
 		return 0;
 	if (strstr(text, "PROG LOAD LOG"))
 		snprintf(last_message, sizeof(last_message), "%.*s: %s",
-			 (int)strcspn(text + 8, ":"), text + 8, verdict(text));
+			 (int)strcspn(text + 8, ":"), text + 8, verifier_log__reason(text));
 	else if (!last_message[0])
 		snprintf(last_message, sizeof(last_message), "%s", text);
 	free(text);
@@ -98,8 +98,7 @@ const char *tracer__refusal(const struct tracer *t, const char *program)
 	return NULL;
 }
 
-/* Whether this program or the other one of its pair was refused: half a pair counts nothing. */
-static bool is_refused(const struct tracer *t, const struct bpf_program *program)
+bool tracer__is_refused(const struct tracer *t, const struct bpf_program *program)
 {
 	const char *tracepoint = tracepoint_of(program);
 	struct bpf_program *other;
@@ -123,7 +122,7 @@ static void leave_out_missing(struct tracer *t, const struct btf *kernel)
 		char type_name[128];
 		snprintf(type_name, sizeof(type_name), "btf_trace_%s", tracepoint_of(program));
 		if (btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF) < 0 ||
-		    is_refused(t, program))
+		    tracer__is_refused(t, program))
 			bpf_program__set_autoload(program, false);
 	}
 }
@@ -188,23 +187,32 @@ static void configure_preempt_count(struct tracer *t, const struct btf *kernel)
 	t->skeleton->rodata->noise_preempt_count_offset = count - queue;
 }
 
-static int configure(struct tracer *t, struct tracer_error *error)
+/* What the kernel's BTF tells. */
+static int configure_kernel(struct tracer *t)
 {
-	struct noisetop_bpf *skeleton = t->skeleton;
 	struct btf *kernel = btf__load_vmlinux_btf();
 	if (!kernel)
-		return fail(error, "btf", -errno);
+		return -errno;
 	leave_out_missing(t, kernel);
-	skeleton->rodata->noise_switch_has_state =
+	t->skeleton->rodata->noise_switch_has_state =
 		tracepoint_arguments(kernel, "btf_trace_sched_switch") >= 4;
 	configure_preempt_count(t, kernel);
 	btf__free(kernel);
+	return 0;
+}
+
+static int configure(struct tracer *t, struct tracer_error *error)
+{
+	struct noisetop_bpf *skeleton = t->skeleton;
+	int err = t->config.compiled ? compiled__prepare(t) : configure_kernel(t);
+	if (err)
+		return fail(error, t->config.compiled ? "open" : "btf", err);
 	configure_watched(t);
 	configure_victims(t);
 	uint32_t records = 0;
 	for (size_t i = 0; i < t->config.cpu_count; i++)
 		records += records_of(t, i);
-	int err = fault__configure(t);
+	err = fault__configure(t);
 	if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.noise_cpus, t->config.cpu_count);
 	if (!err)
@@ -253,26 +261,28 @@ static int map_into_memory(struct bpf_map *map, void **address, size_t *bytes)
 	return 0;
 }
 
-/*
- * Notes the program that the last message names, so that it is left out the next time. False where
- * the failure is not about one program, or about the one without which nothing can be accounted.
- */
+bool tracer__note_refusal(struct tracer *t, const struct tracer_refusal *refusal, int err)
+{
+	if (err == -EPERM || err == -ENOMEM || !strcmp(refusal->program, ESSENTIAL) ||
+	    tracer__refusal(t, refusal->program))
+		return false;
+	struct tracer_refusal *grown =
+		realloc(t->refusals, (t->refusal_count + 1) * sizeof(*refusal));
+	if (!grown)
+		return false;
+	t->refusals = grown;
+	t->refusals[t->refusal_count++] = *refusal;
+	return true;
+}
+
+/* Notes the program that the last message names, so that it is left out the next time. */
 static bool note_refusal(struct tracer *t, int err)
 {
 	struct tracer_refusal refusal = {0};
 	const char *name = strstr(last_message, "prog '");
-	if (err == -EPERM || err == -ENOMEM || !name ||
-	    sscanf(name, "prog '%63[^']': %159[^\n]", refusal.program, refusal.reason) < 1)
+	if (!name || sscanf(name, "prog '%63[^']': %159[^\n]", refusal.program, refusal.reason) < 1)
 		return false;
-	if (!strcmp(refusal.program, ESSENTIAL) || tracer__refusal(t, refusal.program))
-		return false;
-	struct tracer_refusal *grown =
-		realloc(t->refusals, (t->refusal_count + 1) * sizeof(refusal));
-	if (!grown)
-		return false;
-	t->refusals = grown;
-	t->refusals[t->refusal_count++] = refusal;
-	return true;
+	return tracer__note_refusal(t, &refusal, err);
 }
 
 /* libbpf loads all programs or none: without those that were refused it begins anew. */
@@ -292,7 +302,9 @@ static int load_what_passes(struct tracer *t, struct tracer_error *error)
 
 int tracer__load(struct tracer *t, struct tracer_error *error)
 {
-	int err = load_what_passes(t, error);
+	int err = t->config.compiled ? 0 : load_what_passes(t, error);
+	if (!err && t->config.compiled && (err = compiled__create_maps(t)))
+		return fail(error, "map", err);
 	if (err)
 		return err;
 	err = map_into_memory(t->skeleton->maps.noise_cpus, (void **)&t->states, &t->states_bytes);
@@ -314,7 +326,7 @@ int tracer__load(struct tracer *t, struct tracer_error *error)
 
 int tracer__attach(struct tracer *t, struct tracer_error *error)
 {
-	int err = noisetop_bpf__attach(t->skeleton);
+	int err = t->config.compiled ? compiled__attach(t) : noisetop_bpf__attach(t->skeleton);
 	if (err)
 		return fail(error, "attach", err);
 	err = fault__attach(t);
@@ -329,6 +341,7 @@ void tracer__destroy(struct tracer *t)
 		munmap(t->states, t->states_bytes);
 	if (t->records)
 		munmap(t->records, t->records_bytes);
+	compiled__destroy(t);
 	noisetop_bpf__destroy(t->skeleton);
 	free(t->refusals);
 	free(t->cpus);

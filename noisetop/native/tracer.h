@@ -11,7 +11,9 @@
 
 #include "noise.h"
 
+struct bpf_program;
 struct noisetop_bpf;
+struct compiled_program;
 
 struct tracer_config {
 	const uint32_t *cpus; /* the watched ones first */
@@ -25,6 +27,7 @@ struct tracer_config {
 	uint64_t tick_function; /* that of the tick's timer, 0: not known */
 	bool stacks;
 	bool faults;
+	bool compiled;         /* the programs come from BCC: compiled.h */
 	uint32_t ring_records; /* per watched CPU, a power of two; the others have fewer */
 	int spool_fd;          /* -1: no recording */
 	int drain_cpu;         /* -1: leave the drain thread where its creator may run */
@@ -51,6 +54,8 @@ struct tracer {
 	size_t refusal_count;
 	uint32_t *cpus;
 	struct noisetop_bpf *skeleton;
+	struct compiled_program *compiled; /* NULL: libbpf has the programs */
+	size_t compiled_count;
 	struct noise_cpu *states;    /* mapped, one per watched CPU */
 	struct noise_event *records; /* mapped */
 	size_t states_bytes;
@@ -93,6 +98,13 @@ int tracer__attach(struct tracer *t, struct tracer_error *error);
 void tracer__destroy(struct tracer *t);
 /* Why the verifier refused a program itself; NULL where it did not. */
 const char *tracer__refusal(const struct tracer *t, const char *program);
+/* Whether this program or the other one of its pair was refused: half a pair counts nothing. */
+bool tracer__is_refused(const struct tracer *t, const struct bpf_program *program);
+/*
+ * Notes a refusal. False where the failure is not about one program, or about the one without which
+ * nothing can be accounted.
+ */
+bool tracer__note_refusal(struct tracer *t, const struct tracer_refusal *refusal, int err);
 
 /* fault.c: 0 or -errno. Nothing happens unless faults are asked for. */
 int fault__configure(struct tracer *t);
@@ -111,5 +123,7 @@ uint64_t monotonic_ns(void);
 /* libbpf's messages, the last one kept for tracer_error. */
 void libbpf_log__capture(void);
 const char *libbpf_log__last(void);
+/* The reason in a log of the verifier: the line before its closing statistics. Cuts the text there. */
+const char *verifier_log__reason(char *text);
 
 #endif
