@@ -58,7 +58,7 @@ test-kernel: $(TOOLS) ## run the tests on the real kernel only; they fail where 
 test-kernels: $(TOOLS) ## run the tests of the kernel on those that people run, in QEMU: make test-kernels ARGS="-k bookworm"
 	@packaging/prepare kernels
 	@$(BIN)/pip install -q --group kernels
-	@$(BIN)/pytest tests/kernels/test_kernels.py $(ARGS)
+	@$(BIN)/pytest tests/kernels $(ARGS) --ignore=tests/kernels/inside
 
 .PHONY: test-arm64
 test-arm64: $(TOOLS) ## build for arm64 and run the identities on an emulated arm64 machine

@@ -16,6 +16,7 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITES = ("bullseye", "bookworm", "trixie", "sid", "experimental")
 # What makes a kernel bootable: since 7.3 in packages of their own.
 PARTS = re.compile(r"linux-(?:image|binary|modules|base)-\d[\w.+~-]*$")
+HEADERS = re.compile(r"linux-headers-[\w.+~-]*\d[\w.+~-]*$")
 
 _CONFIGURATION = """\
 Dir::Etc::sourcelist "{folder}/sources.list";
@@ -107,16 +108,18 @@ def newest(madison: str, suites: Sequence[str]) -> str:
     raise UnavailableError(f"no such package in {' or '.join(suites)}")
 
 
-def parts(package: str, version: str, configuration: Path) -> Iterator[str]:
-    """``name=version`` of all packages that make up a kernel."""
+def parts(
+    package: str, version: str, configuration: Path, wanted: re.Pattern[str] = PARTS
+) -> Iterator[str]:
+    """``name=version`` of all packages that make up a kernel, or its headers."""
     text = run("apt-cache", "show", f"{package}={version}", configuration=configuration)
     fields = re.findall(r"^Depends: (.*)$", text, re.MULTILINE)
     needed = {name.split()[0] for field in fields for name in field.split(",")}
-    if PARTS.match(package):
+    if wanted.match(package):
         yield f"{package}={version}"
     for name in sorted(needed):
-        if PARTS.match(name) and name != package:
-            yield from parts(name, version, configuration)
+        if wanted.match(name) and name != package:
+            yield from parts(name, version, configuration, wanted)
 
 
 def fetch(package: str, suites: Sequence[str]) -> Image:
@@ -131,6 +134,18 @@ def fetch(package: str, suites: Sequence[str]) -> Image:
     return Image(image, version)
 
 
+def fetch_headers(package: str, suites: Sequence[str]) -> Path:
+    """Where the newest version of a kernel's headers is unpacked."""
+    configuration = private_apt()
+    listing = run("apt-cache", "madison", package, configuration=configuration)
+    version = newest(listing, suites)
+    folder = cache() / f"{package}_{version}"
+    if not folder.exists():
+        names = sorted(set(parts(package, version, configuration, HEADERS)))
+        _unpack(folder, names, configuration)
+    return folder
+
+
 def _unpack(folder: Path, names: Sequence[str], configuration: Path) -> None:
     """Fills the folder, which appears only when it is complete, and drops what it is made from."""
     fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
@@ -143,8 +158,8 @@ def _unpack(folder: Path, names: Sequence[str], configuration: Path) -> None:
             deb.unlink()
         if not (fresh / "lib").exists():  # merged /usr
             (fresh / "lib").symlink_to("usr/lib")
-        for modules in (fresh / "lib/modules").iterdir():
-            run(shutil.which("depmod") or "/sbin/depmod", "-b", fresh, modules.name)
+        for modules in (fresh / "lib/modules").glob("*/kernel"):
+            run(shutil.which("depmod") or "/sbin/depmod", "-b", fresh, modules.parent.name)
         fresh.rename(folder)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)

@@ -1,0 +1,80 @@
+"""A kernel whose BTF is hidden: BCC compiles the programs from its headers, and the counts hold."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from noisetop import bcc
+from tests.kernels import guest, machine, packages
+from tests.kernels.catalogue import KERNELS
+
+BOOKWORM = next(kernel for kernel in KERNELS if kernel.name == "bookworm")
+FOLDER = guest.FOLDER / "without-btf"
+GROUPS = {
+    "chosen": "tests/kernels/inside/test_chosen.py",
+    "identities": "tests/kernel/test_identities.py",
+}
+PATIENCE_S = 900
+"""The compiler has much to do for an emulated CPU."""
+
+
+def command(headers: Path, refusal: Path, report: Path) -> str:
+    """What the guest does: hides its BTF, is refused, gets its headers, runs the tests."""
+    noisetop = shlex.join([sys.executable, "-m", "noisetop", "-c", "1", "--plain", "1", "1"])
+    sources = shlex.quote(str(headers / "usr/src"))
+    return f"""
+mount -t tmpfs none /sys/kernel/btf
+mount -t tmpfs none /lib/modules
+modules=/lib/modules/$(uname -r)
+mkdir $modules
+{noisetop} >{shlex.quote(str(refusal))} 2>&1
+ln -s {sources}/linux-headers-$(uname -r) $modules/build
+ln -s {sources}/linux-headers-*-common $modules/source
+{guest.pytest_command(BOOKWORM, report, list(GROUPS.values()), guest.LOAD_SHARE)}"""
+
+
+@functools.cache
+def outcome() -> tuple[machine.Outcome, str, tuple[guest.Case, ...]]:
+    """The guest's end, what it said without headers, and its tests."""
+    machine.check_tools()
+    if not bcc.find_interpreter():
+        raise packages.UnavailableError("BCC is not installed: apt install python3-bpfcc")
+    image = packages.fetch(BOOKWORM.package, BOOKWORM.suites)
+    headers = packages.fetch_headers("linux-headers-amd64", BOOKWORM.suites)
+    report, refusal = FOLDER / "junit.xml", FOLDER / "refusal"
+    for path in (report, refusal):
+        path.unlink(missing_ok=True)
+    done = machine.boot(
+        image, FOLDER, command(headers, refusal, report), patience_s=PATIENCE_S
+    )  # fmt: skip
+    cases = guest.read_cases(report.read_text(), GROUPS) if report.exists() else ()
+    return done, refusal.read_text() if refusal.exists() else "", cases
+
+
+def outcome_or_skip() -> tuple[machine.Outcome, str, tuple[guest.Case, ...]]:
+    try:
+        return outcome()
+    except packages.UnavailableError as error:
+        pytest.skip(f"{error}")
+
+
+def test_without_headers_one_line_says_what_to_install() -> None:
+    done, refusal, _ = outcome_or_skip()
+    assert len(refusal.splitlines()) == 1, f"{refusal}\n{done.told()}"
+    assert "no BTF" in refusal
+    assert "linux-headers-6.1." in refusal
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_with_headers_bcc_serves(group: str) -> None:
+    done, _, cases = outcome_or_skip()
+    mine = [case for case in cases if case.group == group]
+    bad = [case for case in mine if case.state != "passed"]
+    told = "\n\n".join(f"{case.name} {case.state}: {case.message}" for case in bad)
+    assert not bad, told
+    assert mine, f"no test of this group ran:\n{done.told()}"
