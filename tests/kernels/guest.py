@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.kernels import machine, packages
-from tests.kernels.catalogue import EMULATOR_HANGS, ISOLATION, Kernel
+from tests.kernels.catalogue import ISOLATION, Kernel
 
 FOLDER = machine.PROJECT / "build" / "kernels"
 GROUPS = {
@@ -116,9 +116,6 @@ def _run(kernel: Kernel) -> Run:
     share = 1.0 if accelerated else LOAD_SHARE
     command = pytest_command(kernel, report, list(GROUPS.values()), share)
     outcome = machine.boot(image, folder, command, arguments=ISOLATION, patience_s=PATIENCE_S)
-    if outcome.status is None and not accelerated and EMULATOR_HANGS in outcome.console:
-        print(f"{image.version}: the emulator hung, booting once more")
-        outcome = machine.boot(image, folder, command, arguments=ISOLATION, patience_s=PATIENCE_S)
     return Run(
         kernel, image, accelerated, outcome,
         read_cases(report.read_text(), GROUPS) if report.exists() else (),
