@@ -25,7 +25,6 @@ typedef __s64 s64;
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct thread_info {
-	unsigned long flags;
 	u32 cpu;
 };
 

@@ -94,13 +94,11 @@ enum noise_context {
 	NOISE_CONTEXT_IRQ,
 	NOISE_CONTEXT_NMI,
 	NOISE_CONTEXT_UNKNOWN,
-	NOISE_CONTEXT_TICK, /* an interrupt in which the tick runs; told of preemptions only */
 };
 
 /*
- * Who woke a thread for this run, or, where it needed no waking, asked for the one before to be
- * preempted: the upper half of noise_event.id of threads. A tid, or this plus the context where no
- * task did, or 0 when it is not known. noise_event.parent_id is the CPU.
+ * Who woke a thread for this run: the upper half of noise_event.id of threads. A tid, or this plus
+ * the context where no task did, or 0 when it was not woken. noise_event.parent_id is the CPU.
  */
 enum noise_waker {
 	NOISE_WAKER_CONTEXT = 1 << 24, /* above any tid */
@@ -282,10 +280,7 @@ struct noise_cpu {
 	struct noise_raiser raisers[NOISE_SOFTIRQS];
 	noise_u32 waiting;   /* victims that wait for this CPU; any CPU may add */
 	noise_u32 throttled; /* those among them that may not run even when it is idle */
-	noise_u32 asker;     /* who wants the current task preempted, as noise_waker; 0: nobody */
-	noise_u16 asker_cpu;
-	noise_u16 asker_bit; /* of thread_info.flags that tells the current task so */
-	noise_u64 reserved_last[6];
+	noise_u64 reserved_last[7];
 	noise_u64 tails[8]; /* user space's positions in rings[], on a line of their own */
 };
 

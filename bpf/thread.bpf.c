@@ -235,17 +235,6 @@ static __noinline int thread_depart(struct noise_cpu *c, struct task_struct *pre
 	return 0;
 }
 
-/* Who asked for the switch, as thread_arrive() tells who woke; forgotten with it. */
-static __always_inline u64 thread_asker(struct noise_cpu *c, bool preempts)
-{
-	u64 asker = c->asker;
-	if (!asker)
-		return 0;
-	asker = asker << 32 | c->asker_cpu;
-	c->asker = 0;
-	return preempts ? asker : 0;
-}
-
 SEC("tp_btf/sched_switch")
 int thread_switch(u64 *ctx)
 {
@@ -265,11 +254,7 @@ int thread_switch(u64 *ctx)
 	if (noise_traces_faults)
 		fault_resume(c, FIELD(next, pid));
 	u64 waker = thread_arrive(c, next);
-	bool preempts = runnable && FIELD(prev, pid);
-	u64 asker = thread_asker(c, preempts);
-	if (!(waker >> 32))
-		waker = asker;
-	if (preempts)
+	if (runnable && FIELD(prev, pid))
 		thread_depart(c, prev);
 	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
 		c->waiting_tid = 0;

@@ -26,6 +26,8 @@ _FIRST_SOURCE = "noise.bpf.c"
 _FLAGS = ("-Wno-macro-redefined", "-ferror-limit=0")
 _LACKING = re.compile(r"no member named '(\w+)' in 'struct (\w+)'")
 _RAW_SECTION = re.compile(r"(?:tp_btf|raw_tp)/\w+")
+# Safe only where the kernel's BTF says so: noisetop/native/rcu.c.
+_HAZARDOUS = ("softirq_raise", "tick_stop")
 _PER_CPU = ("__per_cpu_offset", "__preempt_count", "pcpu_hot")
 
 # By struct and member, as bpf/bcc.h tests them.
@@ -52,8 +54,9 @@ class Unit:
     """Addresses of the kernel's variables that lead to the preempt count, where they are known."""
 
     def carried(self) -> list[str]:
-        """Names of the programs that BCC carries: those on tracepoints."""
-        return [name for name, section in self.programs.items() if _RAW_SECTION.match(section)]
+        """Names of the programs that BCC carries: those on tracepoints that are always safe."""
+        raw = [name for name, section in self.programs.items() if _RAW_SECTION.match(section)]
+        return [name for name in raw if name not in _HAZARDOUS]
 
     def not_carried(self) -> list[str]:
         """Names of the others."""
@@ -203,7 +206,8 @@ def _lost(unit: Unit, lacking: set[tuple[str, str]]) -> tuple[str, ...]:
     lost = [text for key, text in _LOST_WITH_MEMBER.items() if key in lacking]
     if _preempt_count(unit.per_cpu)["noise_preempt_count_known"] == "0":
         lost.append(_LOST_WITHOUT_SYMBOLS)
-    files = dict.fromkeys(name.split("_")[0] for name in unit.not_carried())
+    others = [name for name in unit.not_carried() if name not in _HAZARDOUS]
+    files = dict.fromkeys((*_HAZARDOUS, *(name.split("_")[0] for name in others)))
     return (*_LOST_ALWAYS, *lost, *(f"{name} (needs BTF)" for name in files))
 
 

@@ -24,7 +24,7 @@ TICK_FUNCTIONS = ("tick_nohz_handler", "tick_sched_timer")
 CLOCKS = ("tick", "timer wheel")
 """Contexts that are nobody's doing: the scheduler's tick, and its timer serving others while the
 tick is stopped; who armed those is told with their functions."""
-_CONTEXTS = ("", "a softirq", "an interrupt", "an NMI", "unknown", "tick")
+_CONTEXTS = ("", "a softirq", "an interrupt", "an NMI", "unknown")
 _TASK, _CONTEXT_UNKNOWN = 0, 4
 RECENT_NS = 1_000_000_000
 """Events that reach back no further than this before the newest trigger find theirs in any case."""
@@ -303,7 +303,7 @@ class TriggerJoin:
         return f"{self.names.name(tid, int(record['time_ns']))} {tid}"
 
     def _join_wakers(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
-        """Threads: who woke them or asked for the preemption, told with the event."""
+        """Threads: who woke them, told with the event."""
         wakers = events["id"] >> np.uint64(32)
         chosen = np.flatnonzero(self._are(events, ["thread"]) & (wakers > 0))
         words, cpus = wakers[chosen], events["parent_id"][chosen]
@@ -319,8 +319,6 @@ class TriggerJoin:
         if waker < contextual:
             return Trigger(self.names.name(waker, time_ns), waker, int(cpu))
         context = waker - contextual
-        if _CONTEXTS[context] in CLOCKS:
-            return self.triggers[self._tick]
         name = "the idle loop" if context == _TASK else _CONTEXTS[context]
         return Trigger(context=name, cpu=int(cpu))
 

@@ -14,6 +14,7 @@
 
 #include "compiled.h"
 #include "per_cpu.h"
+#include "rcu.h"
 #include "tracer.h"
 #include "noisetop.skel.h"
 
@@ -113,13 +114,25 @@ bool tracer__is_refused(const struct tracer *t, const struct bpf_program *progra
 	return false;
 }
 
-/* Leaves out what the verifier refused and the programs whose tracepoint the kernel's BTF lacks. */
+static void refuse_hazard(struct tracer *t, const struct btf *kernel, const struct bpf_program *p)
+{
+	struct tracer_refusal refusal = {0};
+	const char *reason = rcu__hazard(kernel, tracepoint_of(p));
+	if (!reason)
+		return;
+	snprintf(refusal.program, sizeof(refusal.program), "%s", bpf_program__name(p));
+	snprintf(refusal.reason, sizeof(refusal.reason), "%s", reason);
+	tracer__note_refusal(t, &refusal, 0);
+}
+
+/* Leaves out what was refused and the programs whose tracepoint the kernel's BTF lacks. */
 static void leave_out_missing(struct tracer *t, const struct btf *kernel)
 {
 	struct bpf_program *program;
 	bpf_object__for_each_program(program, t->skeleton->obj)
 	{
 		char type_name[128];
+		refuse_hazard(t, kernel, program);
 		snprintf(type_name, sizeof(type_name), "btf_trace_%s", tracepoint_of(program));
 		if (btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF) < 0 ||
 		    tracer__is_refused(t, program))

@@ -42,7 +42,7 @@ struct buffer {
 	size_t capacity;
 };
 
-/* A program that this kernel's verifier does not take, and its last words. */
+/* A program that is kept from this kernel: by its verifier, whose last words these are, or by us. */
 struct tracer_refusal {
 	char program[64];
 	char reason[160];

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.kernels.catalogue import EMULATED_CPU, EMULATION, EMULATOR_HANGS
+from tests.kernels.catalogue import EMULATED_CPU, EMULATION, EMULATOR_FAILS
 from tests.kernels.packages import Image, UnavailableError
 
 PROJECT = Path(__file__).parents[2]
@@ -89,8 +89,8 @@ def boot(
         words[1:1] = ["--disable-kvm", f"--qemu-opts=-cpu {EMULATED_CPU}"]
     began = time.monotonic()
     console = _run(words, folder / "console", patience_s)
-    if not status.exists() and EMULATOR_HANGS in console:
-        print("the emulator hung, booting once more")
+    if not status.exists() and any(told in console for told in EMULATOR_FAILS):
+        print("the emulator failed, booting once more")
         console = _run(words, folder / "console", patience_s)
     said = status.read_text().strip() if status.exists() else ""
     return Outcome(

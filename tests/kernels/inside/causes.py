@@ -47,6 +47,35 @@ def frequency_event(cpu: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def flipping_key(cpu: int) -> Iterator[int]:
+    """A thread that switches the steering of received packets on and off; yields its tid.
+
+    It is kept behind a static key: each time the kernel rewrites its code. Nothing is received, as
+    the emulator does not take it well when that code runs meanwhile.
+    """
+    over, tids = threading.Event(), []
+    file = Path("/sys/class/net/lo/queues/rx-0/rps_cpus")
+    before = file.read_text()
+
+    def flip() -> None:
+        os.sched_setaffinity(0, {cpu})
+        tids.append(threading.get_native_id())
+        value = 0
+        while not over.wait(0.05):
+            value ^= 1 << cpu
+            file.write_text(f"{value:x}")
+
+    thread = threading.Thread(target=flip)
+    thread.start()
+    try:
+        yield tids[0]
+    finally:
+        over.set()
+        thread.join()
+        file.write_text(before)
+
+
+@contextlib.contextmanager
 def file_reader() -> Iterator[None]:
     """A thread that asks the host for files, so that a device of this machine interrupts."""
     over = threading.Event()
