@@ -219,9 +219,9 @@ def test_pacman(machine: Machine, lists: bool, sync: str) -> None:
         ("pacman", "check", "clang"),
         ("apt-get", "test", "chromium debootstrap iproute2 stress-ng tmux"),
         ("dnf", "test", "chromium debootstrap iproute stress-ng tmux"),
-        ("apt-get", "kernels", "kmod qemu-system-x86 stress-ng"),
-        ("dnf", "kernels", "kmod qemu-system-x86-core stress-ng"),
-        ("pacman", "kernels", "kmod qemu-system-x86 stress-ng"),
+        ("apt-get", "kernels", "kmod python3-bpfcc qemu-system-x86 stress-ng"),
+        ("dnf", "kernels", "kmod python3-bcc qemu-system-x86-core stress-ng"),
+        ("pacman", "kernels", "kmod python-bcc qemu-system-x86 stress-ng"),
         ("pacman", "test", "chromium debootstrap iproute2 stress-ng tmux"),
     ],
 )

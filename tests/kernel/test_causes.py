@@ -97,7 +97,8 @@ def summary(document: dict[str, Any]) -> list[tuple[str, int, int]]:
 
 
 def named_first(folder: Path, key: str, load: Workload, *options: str) -> Diagnosed:
-    """Tried again while programs of others are what costs the process of the load most."""
+    """Tried again while programs of others are what costs the process of the load most, or the
+    cause did not act: kernel threads wait for each other."""
     saved, target = folder / "before.json", ["-p", str(load.pid), *options]
     end = time.monotonic() + PATIENCE_S - 10
     while True:
@@ -106,8 +107,9 @@ def named_first(folder: Path, key: str, load: Workload, *options: str) -> Diagno
         if top["key"] == key:
             return Diagnosed(top, saved, target)
         foreign = top["key"].startswith(OF_OTHERS)
-        assert foreign, f"{key} is not the first of {summary(document)}"
-        assert time.monotonic() < end, f"others use the CPU all the time: {summary(document)}"
+        absent = key not in {finding["key"] for finding in document["findings"]}
+        assert foreign or absent, f"{key} is not the first of {summary(document)}"
+        assert time.monotonic() < end, f"{key} is not the first in the end: {summary(document)}"
 
 
 @contextlib.contextmanager
@@ -134,7 +136,8 @@ def test_a_device_interrupt_is_moved(tmp_path: Path) -> None:
     ):
         (name,) = (folder.name for folder in Path(f"/proc/irq/{line}").glob("virtio*"))
         key = f"hypervisor-device-interrupt:{line} {name}"
-        diagnosed = named_first(tmp_path, key, load)
+        # The device may be given random numbers ten times a second only.
+        diagnosed = named_first(tmp_path, key, load, "-d", "3s")
         read = {"path": str(affinity), "value": str(VICTIM_CPU)}
         assert read in diagnosed.finding["read"]
         diagnosed.apply()
