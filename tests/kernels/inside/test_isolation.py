@@ -216,5 +216,4 @@ if Path("/sys/kernel/debug/sched/fair_server").exists():  # since 6.12
             os.sched_setscheduler(load.tids["victim"], os.SCHED_RR, os.sched_param(1))
             os.sched_setaffinity(other.tids["victim"], {HOUSE})
             traced = trace(Target((CPU,), pid=load.pid), load.begin, other.begin, load.finish)
-        paths = {source.path for source in traced.sources}
-        assert len(traced.rows("thread", "compete")) >= 2, paths
+        assert len(traced.rows("thread", "compete")) >= 1, {one.path for one in traced.sources}
