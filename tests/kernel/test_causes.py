@@ -297,6 +297,8 @@ def test_huge_pages_are_left_alone(tmp_path: Path) -> None:
     (collector,) = kernel_threads("khugepaged")
     with (
         written(HUGE_PAGES / "khugepaged/scan_sleep_millisecs", "0"),
+        # Once it found no huge page it sleeps for a minute.
+        written(HUGE_PAGES / "khugepaged/alloc_sleep_millisecs", "0"),
         written(HUGE_PAGES / "khugepaged/pages_to_scan", "100000"),
         written(HUGE_PAGES / "enabled", "madvise"),
         bound(collector, VICTIM_CPU),
