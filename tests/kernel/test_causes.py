@@ -38,7 +38,6 @@ SENDERS, VICTIMS = (format(1 << cpu, "x") for cpu in (SENDER_CPU, VICTIM_CPU))
 DURATION = "1s"
 WORKQUEUE = Path("/sys/devices/virtual/workqueue/cpumask")
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
-KSM = Path("/sys/kernel/mm/ksm")
 OF_OTHERS = (
     *("other-program", "guest-threads", "container-service", "system-service", "own-threads"),
     *("disk-interrupt", "disk-completion", "filesystem", "noisetop-itself", "sleep-timer"),
@@ -311,35 +310,6 @@ def test_huge_pages_are_left_alone(tmp_path: Path) -> None:
         diagnosed.assert_gone()
         diagnosed.undo()
         assert "[madvise]" in (HUGE_PAGES / "enabled").read_text()
-
-
-MERGEABLE = """
-import mmap, time
-memory = mmap.mmap(-1, 64 << 20)
-memory.madvise(mmap.MADV_MERGEABLE)
-for at in range(0, len(memory), mmap.PAGESIZE):
-    memory[at] = at // mmap.PAGESIZE % 200 + 1
-print("ready", flush=True)
-time.sleep(600)
-"""
-
-
-def test_equal_pages_are_no_longer_searched(tmp_path: Path) -> None:
-    (merger,) = kernel_threads("ksmd")
-    with (
-        written(KSM / "sleep_millisecs", "1"),
-        written(KSM / "pages_to_scan", "200"),
-        bound(merger, VICTIM_CPU),
-        urgent([merger]),
-        spinning() as load,
-        python(SENDER_CPU, MERGEABLE),
-        written(KSM / "run", "1"),
-    ):
-        diagnosed = named_first(tmp_path, "same-page-thread", load)
-        diagnosed.apply()
-        diagnosed.assert_gone()
-        diagnosed.undo()
-        assert (KSM / "run").read_text().strip() == "1"
 
 
 BARRIERS = """
