@@ -109,7 +109,7 @@ def newest(madison: str, suites: Sequence[str]) -> str:
 
 
 def parts(
-    package: str, version: str, configuration: Path, wanted: re.Pattern[str] = PARTS
+    package: str, version: str, configuration: Path, wanted: re.Pattern[str]
 ) -> Iterator[str]:
     """``name=version`` of all packages that make up a kernel, or its headers."""
     text = run("apt-cache", "show", f"{package}={version}", configuration=configuration)
@@ -124,26 +124,28 @@ def parts(
 
 def fetch(package: str, suites: Sequence[str]) -> Image:
     """The newest version of a kernel's package, unpacked and with its modules indexed."""
-    configuration = private_apt()
-    listing = run("apt-cache", "madison", package, configuration=configuration)
-    version = newest(listing, suites)
-    folder = cache() / f"{package}_{version}"
-    if not folder.exists():
-        _unpack(folder, sorted(set(parts(package, version, configuration))), configuration)
+    folder, version = _newest_unpacked(package, suites, PARTS)
     (image,) = (path for path in folder.rglob("vmlinuz*") if path.is_file())
     return Image(image, version)
 
 
 def fetch_headers(package: str, suites: Sequence[str]) -> Path:
     """Where the newest version of a kernel's headers is unpacked."""
+    folder, _ = _newest_unpacked(package, suites, HEADERS)
+    return folder
+
+
+def _newest_unpacked(
+    package: str, suites: Sequence[str], wanted: re.Pattern[str]
+) -> tuple[Path, str]:
     configuration = private_apt()
     listing = run("apt-cache", "madison", package, configuration=configuration)
     version = newest(listing, suites)
     folder = cache() / f"{package}_{version}"
     if not folder.exists():
-        names = sorted(set(parts(package, version, configuration, HEADERS)))
+        names = sorted(set(parts(package, version, configuration, wanted)))
         _unpack(folder, names, configuration)
-    return folder
+    return folder, version
 
 
 def _unpack(folder: Path, names: Sequence[str], configuration: Path) -> None:
