@@ -49,7 +49,7 @@ def test_live_equals_recorded() -> None:
 
 
 def test_it_judges_seldom_and_forgets_when_it_is_not_wanted() -> None:
-    recorded = open_recording(DATA / "quiet.noisetop")
+    recorded = open_recording(DATA / "unloaded.noisetop")
     causes = LiveCauses(Reading(recorded.sources, recorded.triggers), recorded.cpus)  # type: ignore[arg-type]
     (table,) = recorded.chunks()
     seen = []

@@ -14,7 +14,7 @@ from noisetop.recording import Recording
 from noisetop.worst import summarize_with_worst
 from tests.recordings import DATA, all_rows
 
-SAMPLES = ("quiet", "noisy")
+SAMPLES = ("unloaded", "noisy")
 
 
 @pytest.fixture(params=SAMPLES)
@@ -74,6 +74,16 @@ def test_parts_of_the_worst_add_up(sample: Recording) -> None:
 
 def classes(rows: Interruptions, sample: Recording) -> set[str]:
     return {sample.sources[number].noise_class for number in np.unique(rows["source"])}
+
+
+def test_nothing_reached_the_quiet_one() -> None:
+    """A thread that spins on an isolated core of nohz_full=, where others act on other cores."""
+    quiet = open_recording(DATA / "quiet.noisetop")
+    summary = quiet.summary()
+    assert [quiet.metadata[name] for name in ("isolated", "nohz_full")] == ["2-3", "2-3"]
+    assert (quiet.cpus, summary.noise_ns, summary.losses.total) == ((3,), 0, 0)
+    assert summary.duration_ns > 5_000_000_000
+    assert summary.own_cost.bpf_runs > 1_000
 
 
 def test_the_noisy_one_has_all_that_was_provoked() -> None:

@@ -113,12 +113,17 @@ def _findings(name: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, o
     return list(document["findings"])
 
 
-def test_quiet_sample_names_only_what_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_found_on_the_quiet_sample(capsys: pytest.CaptureFixture[str]) -> None:
+    """A spinning thread on an isolated core that nothing reached for five seconds."""
+    assert _findings("quiet", capsys) == []
+
+
+def test_unloaded_sample_names_only_what_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
     """Of what costs 0.1 % of a CPU or more: the tick of a kernel without nohz_full, the programs
     that were left, and two runs of DAMON, 2.7 ms together."""
     costly = [
         one["key"]
-        for one in _findings("quiet", capsys)
+        for one in _findings("unloaded", capsys)
         if isinstance(one["net_ns_per_s"], int) and one["net_ns_per_s"] >= 1_000_000
     ]
     assert costly == ["tick-everywhere", "other-program:app", "access-monitor-thread"]
@@ -126,7 +131,8 @@ def test_quiet_sample_names_only_what_it_holds(capsys: pytest.CaptureFixture[str
 
 def test_noisy_sample_names_what_was_provoked(capsys: pytest.CaptureFixture[str]) -> None:
     """stress-ng --timer --sock --membarrier."""
-    assert {path.stem for path in DATA.glob("*.noisetop")} == {"quiet", "noisy"}, "and the others?"
+    samples = {path.stem for path in DATA.glob("*.noisetop")}
+    assert samples == {"quiet", "unloaded", "noisy"}, "and the others?"
     keys = [str(one["key"]) for one in _findings("noisy", capsys)]
     assert keys[0] == "packets-received"
     assert {"other-program:stress-ng-sock", "posix-timer"} < set(keys[:10])

@@ -121,7 +121,7 @@ def outcome(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
 
 @settings(max_examples=25)
 @given(
-    name=st.sampled_from(["quiet", "noisy"]),
+    name=st.sampled_from(["unloaded", "noisy"]),
     changes=st.lists(st.tuples(st.floats(0, 0.999), st.binary(min_size=1, max_size=9)), max_size=6),
     length=st.floats(0, 1),
 )
