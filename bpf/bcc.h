@@ -140,6 +140,12 @@ static __always_inline u64 kernel_numa_hints(struct task_struct *task)
 	return 0;
 }
 
+/* Nor are those of entries, which BTF leads to the registers of a task. */
+static __always_inline bool kernel_in_system_call(void)
+{
+	return true;
+}
+
 /* Where the per-CPU variables of this CPU begin. */
 static __always_inline void *kernel_per_cpu_place(struct task_struct *task)
 {

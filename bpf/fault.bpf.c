@@ -15,11 +15,6 @@ NOISE_SOURCE(numa_hint, FAULT, NONE);
 /* How long a fault slept; its kind is the parent source. */
 NOISE_SOURCE(asleep, FAULT, NONE);
 
-static __always_inline u64 fault_count(struct task_struct *task)
-{
-	return BPF_CORE_READ(task, min_flt) + BPF_CORE_READ(task, maj_flt);
-}
-
 /*
  * The state of this CPU when a victim runs on it, else NULL. Some guests' kernels do not report all
  * switches: then it is not known since when this task runs, and its faults are lost as they end.
@@ -63,24 +58,18 @@ int fault_begin(void *ctx)
 static __always_inline void fault_record(struct noise_cpu *c, u32 source, u32 kind, u64 start_ns,
 					 u64 end_ns, u64 net_ns)
 {
-	u32 writer;
-	struct noise_event *event = noise_claim(c, &writer, true);
-	if (event) {
-		event->start_ns = start_ns;
-		event->gross_ns = end_ns - start_ns;
-		event->net_ns = net_ns;
-		event->id = 0;
-		event->object = 0;
-		event->tid = c->tid;
-		event->victim_tid = c->tid;
-		event->cpu = c->cpu;
-		event->parent_id = 0;
-		event->source = source;
-		event->parent_source = kind;
-		event->level = NOISE_LEVEL_APART;
-		event->flags = 0;
-	}
-	noise_commit(c, event, writer);
+	struct noise_event event = {
+		.start_ns = start_ns,
+		.gross_ns = end_ns - start_ns,
+		.net_ns = net_ns,
+		.tid = c->tid,
+		.victim_tid = c->tid,
+		.cpu = c->cpu,
+		.source = source,
+		.parent_source = kind,
+		.level = NOISE_LEVEL_APART,
+	};
+	noise_record(c, &event);
 }
 
 static __always_inline int fault_end(u32 kind)

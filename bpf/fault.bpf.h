@@ -9,6 +9,12 @@
 
 #include "wait.bpf.h"
 
+/* Page faults that a task has been through. */
+static __always_inline u64 fault_count(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, min_flt) + BPF_CORE_READ(task, maj_flt);
+}
+
 static __always_inline struct noise_fault *fault_of_cpu(void)
 {
 	u32 first = 0;

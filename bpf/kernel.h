@@ -81,6 +81,8 @@ struct task_struct {
 	struct css_set *cgroups;
 	bool throttled;          /* quota used up, per task since 6.18 */
 	int softirq_disable_cnt; /* PREEMPT_RT only */
+	unsigned long nvcsw;
+	unsigned long nivcsw;
 	unsigned long min_flt;
 	unsigned long maj_flt;
 	unsigned long numa_faults_locality[3]; /* with NUMA balancing: pages met by hint faults */
@@ -103,6 +105,16 @@ struct task_struct___pre_5_17 {
 struct kthread {
 	void *data;
 };
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long orig_ax;
+};
+#else
+struct pt_regs___arm64 {
+	int syscallno;
+};
+#endif
 
 struct thread_info___arm64 {
 	struct {
@@ -230,6 +242,20 @@ static __always_inline u64 kernel_numa_hints(struct task_struct *task)
 	if (bpf_core_field_exists(task->numa_faults_locality))
 		bpf_core_read(pages, sizeof(pages), &task->numa_faults_locality);
 	return pages[0] + pages[1] + pages[2];
+}
+
+/*
+ * Whether the current task made a system call, once it is in the kernel: arm64 notes it a moment later.
+ * Kernels before 5.15 lack the helper, and refuse the program.
+ */
+static __always_inline bool kernel_in_system_call(void)
+{
+	void *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+#if defined(__TARGET_ARCH_x86)
+	return (long)BPF_CORE_READ((struct pt_regs *)regs, orig_ax) >= 0;
+#else
+	return BPF_CORE_READ((struct pt_regs___arm64 *)regs, syscallno) >= 0;
+#endif
 }
 
 /* Any task leads to the run queue of its CPU; BTF tells the distance to other per-CPU variables. */

@@ -185,6 +185,16 @@ static __always_inline void noise_commit(struct noise_cpu *c, struct noise_event
 	c->writers = writer;
 }
 
+/* Records what is no interval of a frame. */
+static __always_inline void noise_record(struct noise_cpu *c, const struct noise_event *what)
+{
+	u32 writer;
+	struct noise_event *event = noise_claim(c, &writer, true);
+	if (event)
+		*event = *what;
+	noise_commit(c, event, writer);
+}
+
 /* The frame that a callback of this level runs in. */
 static __always_inline u32 noise_level_below(u32 level)
 {

@@ -29,6 +29,7 @@ enum noise_class {
 	NOISE_CLASS_THREAD,
 	NOISE_CLASS_FAULT,
 	NOISE_CLASS_HARDWARE,
+	NOISE_CLASS_ENTRY, /* into the kernel, around what has a class of its own */
 };
 
 /*
@@ -227,6 +228,17 @@ struct noise_frame {
 	noise_u32 waker_cpu; /* of threads */
 };
 
+/* An entry into the kernel on its way. */
+struct noise_entry {
+	noise_u64 start_ns; /* 0: there is none, or it is not to be told */
+	noise_u64 closed_ns;
+	noise_u64 faults;   /* page faults that the task had met when it began */
+	noise_u64 switches; /* and how often it had left a CPU */
+	noise_u32 tid;
+	noise_u32 reserved;
+	noise_u64 reserved_too;
+};
+
 /* A record ring that one CPU writes and one user thread reads. Positions count records, unwrapped. */
 struct noise_ring {
 	noise_u64 head;
@@ -275,7 +287,8 @@ struct noise_cpu {
 	noise_u32 wait_epoch; /* raised when nobody waits any more, whatever the counts say */
 	noise_u32 reserved_too;
 	noise_u64 tick_expires_ns; /* of the tick's timer when its function was called */
-	noise_u64 reserved_tick[7];
+	noise_u64 reserved_tick;
+	struct noise_entry entry;
 	noise_u32 named[NOISE_NAMED_TASKS]; /* hashes of tid and name told lately, by tid */
 	struct noise_raiser raisers[NOISE_SOFTIRQS];
 	noise_u32 waiting;   /* victims that wait for this CPU; any CPU may add */

@@ -15,26 +15,18 @@ NOISE_SOURCE(cooling, HARDWARE, NONE);
 static __always_inline int power_record(u32 source, u32 cpu, u64 id)
 {
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
-	u32 writer;
 	if (!c)
 		return 0;
-	struct noise_event *event = noise_claim(c, &writer, true);
-	if (event) {
-		event->start_ns = bpf_ktime_get_ns();
-		event->gross_ns = 0;
-		event->net_ns = 0;
-		event->id = id;
-		event->object = 0;
-		event->tid = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), pid);
-		event->victim_tid = 0;
-		event->cpu = cpu;
-		event->parent_id = 0;
-		event->source = source;
-		event->parent_source = source;
-		event->level = NOISE_LEVEL_APART;
-		event->flags = 0;
-	}
-	noise_commit(c, event, writer);
+	struct noise_event event = {
+		.start_ns = bpf_ktime_get_ns(),
+		.id = id,
+		.tid = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), pid),
+		.cpu = cpu,
+		.source = source,
+		.parent_source = source,
+		.level = NOISE_LEVEL_APART,
+	};
+	noise_record(c, &event);
 	return 0;
 }
 

@@ -20,6 +20,7 @@ class Session:
         tick_function: int,
         stacks: bool,
         faults: bool,
+        entries: bool,
         compiled: bool,
         ring_records: int,
         spool_fd: int,

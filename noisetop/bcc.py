@@ -28,6 +28,8 @@ _LACKING = re.compile(r"no member named '(\w+)' in 'struct (\w+)'")
 _RAW_SECTION = re.compile(r"(?:tp_btf|raw_tp)/\w+")
 # Safe only where the kernel's BTF says so: noisetop/native/rcu.c.
 _HAZARDOUS = ("softirq_raise", "tick_stop")
+# Only BTF leads to the registers of a task.
+_TYPED = ("entry_begin", "entry_end")
 _PER_CPU = ("__per_cpu_offset", "__preempt_count", "pcpu_hot")
 
 # By struct and member, as bpf/bcc.h tests them.
@@ -56,7 +58,7 @@ class Unit:
     def carried(self) -> list[str]:
         """Names of the programs that BCC carries: those on tracepoints that are always safe."""
         raw = [name for name, section in self.programs.items() if _RAW_SECTION.match(section)]
-        return [name for name in raw if name not in _HAZARDOUS]
+        return [name for name in raw if name not in (*_HAZARDOUS, *_TYPED)]
 
     def not_carried(self) -> list[str]:
         """Names of the others."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Generic, TypeVar
 
-from noisetop.event import Source
+from noisetop.event import CLASSES, Source
 from noisetop.hardware_figures import steal_ns
 from noisetop.sanitize import printable
 from noisetop.summary import ClassTotal, CpuSummary, SourceSummary, Summary
@@ -23,8 +23,6 @@ Value = int | float | str | None
 """None: there is nothing to tell, because it did not occur."""
 
 NOTHING = "-"
-CLASSES = ("nmi", "irq", "ipi", "timer", "softirq", "thread", "fault", "hardware")
-"""Order of the classes: what interrupts everything else first."""
 ALWAYS_SHOWN = CLASSES[:6]
 """Classes that stable output has columns for, whether they occur or not."""
 

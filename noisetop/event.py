@@ -35,9 +35,12 @@ INTERRUPTION = np.dtype(
     ]
 )
 
-
+CLASSES = ("nmi", "irq", "ipi", "timer", "softirq", "thread", "fault", "entry", "hardware")
+"""Order of the classes: what interrupts everything else first."""
 FAULT = "fault"
 """The class of what tasks do themselves."""
+ENTRY = "entry"
+"""The class of entries into the kernel, which lie around what has a class of its own."""
 HARDWARE = "hardware"
 APART_LEVEL = 8
 """``NOISE_LEVEL_APART``: no interruption, but what a task did itself, or what takes no time."""
@@ -63,7 +66,7 @@ def task_name(comm: bytes) -> str:
 
 
 def interrupting(table: Interruptions) -> Interruptions:
-    """The rows that can be noise: without page faults and moments of the hardware."""
+    """The rows that can be noise: without page faults, entries and moments of the hardware."""
     apart = table["level"] == APART_LEVEL
     return table[~apart] if apart.any() else table
 
@@ -75,7 +78,7 @@ class Source(NamedTuple):
 
     @property
     def noise_class(self) -> str:
-        """First step: nmi, irq, ipi, timer, softirq, thread, fault or hardware."""
+        """First step: one of ``CLASSES``."""
         return self.path[0]
 
     @property

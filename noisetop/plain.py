@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TextIO
 
 from noisetop.absence import describe_absences
+from noisetop.apart import TABLES
 from noisetop.columns import (
     ALWAYS_SHOWN,
     CPU,
@@ -26,7 +27,6 @@ from noisetop.columns import (
     cpu_row,
     source_rows,
 )
-from noisetop.fault_columns import FAULT, FAULT_CPU, FAULT_FIGURES, TITLE, fault_rows
 from noisetop.hardware_figures import brief_line
 from noisetop.live import Feed, Sample
 from noisetop.losses import describe_losses
@@ -87,7 +87,7 @@ def text_block(title: str, sample: Sample, now: datetime) -> str:
     interval = sample.interval
     ticks = tick_lines((cpu.cpu, cpu.tick_stops) for cpu in interval.cpus)
     lines = [_head(title, sample, now), *_cpu_lines(interval), *ticks, ""]
-    lines += [*_source_lines(interval), *_fault_lines(interval)]
+    lines += [*_source_lines(interval), *_apart_lines(interval)]
     if hardware := brief_line(interval.hardware, interval.duration_ns):
         lines += ["", f"hardware: {printable(hardware)}"]
     if sample.ended:
@@ -118,6 +118,7 @@ def _source_lines(summary: Summary) -> Iterable[str]:
     return aligned(_SOURCE_COLUMNS, rows)
 
 
-def _fault_lines(summary: Summary) -> list[str]:
-    rows = [row for cpu in summary.cpus for row in fault_rows(summary, cpu)]
-    return ["", TITLE, *aligned((FAULT_CPU, FAULT, *FAULT_FIGURES), rows)] if rows else []
+def _apart_lines(summary: Summary) -> Iterable[str]:
+    for table in TABLES:
+        if lines := list(table.lines(summary, summary.cpus, tell_cpu=True)):
+            yield from ("", table.title, *lines)

@@ -59,7 +59,8 @@ class Recording:
         return map(interrupting, self.read_chunks())
 
     def all_chunks(self) -> Iterator[Interruptions]:
-        """All interruptions, and with them what is none: page faults, moments of the hardware."""
+        """All interruptions, and with them what is none: page faults, entries, moments of the
+        hardware."""
         return self.read_chunks()
 
     def summary(self) -> Summary:

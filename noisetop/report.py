@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from noisetop.absence import absence_lines, describe_absences
+from noisetop.apart import TABLES
 from noisetop.columns import (
-    CLASSES,
     CPU,
     CPU_FIGURES,
     CPU_IDLE,
@@ -27,8 +27,7 @@ from noisetop.columns import (
 from noisetop.diagnosis import Diagnosis
 from noisetop.diagnosis.brief import brief_lines
 from noisetop.errors import UsageError
-from noisetop.fault_columns import FAULT, FAULT_FIGURES, fault_rows
-from noisetop.fault_columns import TITLE as FAULTS
+from noisetop.event import CLASSES
 from noisetop.hardware_figures import hardware_lines
 from noisetop.histogram import Counts, edges_ns
 from noisetop.losses import describe_losses
@@ -72,7 +71,9 @@ def report_lines(report: Report, *, width: int, top: int, histogram_of: str) -> 
     yield from _section("Who did it", who_lines(report.summary, top))
     yield from _section("Causes, see also noisetop diagnose", _cause_lines(report, width))
     yield from _section("Victims that could not run", wait_lines(report.summary, top))
-    yield from _section(FAULTS, _fault_lines(report.summary))
+    for table in TABLES:
+        everywhere = (report.summary.all_cpus(),)
+        yield from _section(table.title, table.lines(report.summary, everywhere))
     yield from _section("Longest interruptions", _worst_lines(report, width))
     yield from _section(f"Net time per interruption, {histogram_of or 'all sources'}", histogram)
     ticks = tick_lines((cpu.cpu, cpu.tick_stops) for cpu in report.summary.cpus)
@@ -185,12 +186,6 @@ def _source_lines(summary: Summary, top: int, width: int) -> Iterator[str]:
     if rest := rows[top:]:
         net = format_ns(sum(row.source.net_ns for row in rest))
         yield f"and {len(rest)} more with {net} together: --top {len(rows)}"
-
-
-def _fault_lines(summary: Summary) -> Iterator[str]:
-    rows = fault_rows(summary, summary.all_cpus())
-    if rows:
-        yield from aligned((FAULT, *FAULT_FIGURES), rows)
 
 
 def _idle_lines(report: Report, top: int) -> Iterator[str]:

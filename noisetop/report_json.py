@@ -59,7 +59,8 @@ def _cpu(cpu: CpuSummary) -> dict[str, object]:
         "count": sum(one.count + one.idle_count for one in cpu.sources),
         "tick_stops": dict(cpu.tick_stops),
         "sources": [_source(one) for one in cpu.sources],
-        "faults": [_fault(one) for one in cpu.faults],
+        "faults": [_apart(one) for one in cpu.faults],
+        "entries": [_apart(one) for one in cpu.entries],
     }
 
 
@@ -80,8 +81,9 @@ def _source(one: SourceSummary) -> dict[str, object]:
     }
 
 
-def _fault(one: SourceSummary) -> dict[str, object]:
-    """Of one kind: what the faults ran, or how long they slept."""
+def _apart(one: SourceSummary) -> dict[str, object]:
+    """Of one kind of page faults what they ran, or how long they slept; or of entries into the
+    kernel what was around the noise."""
     return {
         "path": list(one.source.path),
         "count": one.count,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.absence import Absence
-from noisetop.event import FAULT, HARDWARE, Flag, Interruptions, Source
+from noisetop.event import ENTRY, FAULT, HARDWARE, Flag, Interruptions, Source
 from noisetop.hardware_figures import HardwareFigure, instant_figures
 from noisetop.histogram import BUCKETS, Counts, bucket_of, percentile_ns
 from noisetop.rows import taken
@@ -75,6 +75,9 @@ class CpuSummary:
     faults: tuple[SourceSummary, ...] = ()
     """Page faults of victims, where they were traced: what those did themselves, so no noise. By
     kind; a source with a third step holds how long these slept, the others what they ran."""
+    entries: tuple[SourceSummary, ...] = ()
+    """Entries into the kernel, where they were traced: what lies around the noise and is no part of
+    it. System calls are not among them."""
     tick_stops: TickStops = field(default_factory=dict)
     """Attempts of the kernel to stop the tick."""
 
@@ -197,6 +200,7 @@ class Summary:
             max_single_start_ns=worst.max_single_start_ns if worst else 0,
             sources=_merged(source for cpu in self.cpus for source in cpu.sources),
             faults=_merged(fault for cpu in self.cpus for fault in cpu.faults),
+            entries=_merged(entry for cpu in self.cpus for entry in cpu.entries),
             tick_stops=added(cpu.tick_stops for cpu in self.cpus),
         )
 
@@ -394,8 +398,10 @@ class Summarizer:
 
     def _cpu(self, cpu: int, rows: list[SourceSummary], tick_stops: TickStops) -> CpuSummary:
         longest = self.stretches.longest_of(cpu)
-        sources = [one for one in rows if one.source.noise_class != FAULT]
-        faults = [one for one in rows if one.source.noise_class == FAULT]
+        apart: dict[str, list[SourceSummary]] = {FAULT: [], ENTRY: []}
+        sources: list[SourceSummary] = []
+        for one in rows:
+            apart.get(one.source.noise_class, sources).append(one)
         return CpuSummary(
             cpu=cpu,
             noise_ns=sum(source.net_ns for source in sources),
@@ -403,6 +409,7 @@ class Summarizer:
             max_single_ns=longest.noise_ns if longest else 0,
             max_single_start_ns=longest.start_ns if longest else 0,
             sources=_largest_first(sources),
-            faults=_largest_first(faults),
+            faults=_largest_first(apart[FAULT]),
+            entries=_largest_first(apart[ENTRY]),
             tick_stops=tick_stops,
         )

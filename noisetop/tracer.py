@@ -18,6 +18,7 @@ import numpy as np
 from noisetop import _native, bcc, housekeeping, system
 from noisetop.absence import Absence
 from noisetop.backend import choose
+from noisetop.errors import NoisetopError
 from noisetop.event import Interruptions, Layout
 from noisetop.hardware import HardwareWatch, Reading
 from noisetop.hotplug import HotplugWatch
@@ -38,6 +39,7 @@ _SETTLE_S = 0.05
 _SOFTWARE_EVENT = "perf_event"
 """Section of the programs that only run when asked for."""
 _PAIR = re.compile(r"_entry$|_exit$|(?<=_execute)_(start|end)$")
+_ENTRIES = ("entry_begin", "entry_end")
 _TWINS = ("_twin_1", "_twin_2")  # each makes up for the other's misses: bpf/timer.bpf.c
 
 
@@ -90,6 +92,8 @@ class Tracer:
     """Whether to take the stack of whoever sends an interrupt."""
     faults: bool = False
     """Whether to time the page faults of the victims."""
+    entries: bool = False
+    """Whether to time entries into the kernel, which the kernel tells on CPUs of ``nohz_full=``."""
     house: tuple[int, ...] = ()
     """CPUs for the tool's own threads; empty: none left."""
     backend: str = "auto"
@@ -120,26 +124,10 @@ class Tracer:
         self.reader = RecordReader(self.layout, self.names)
         self._hardware = HardwareWatch(self.target.cpus, self.house)
         try:
-            self._session = _native.Session(
-                cpus=self.target.cpus,
-                others=tuple(c for c in system.present_cpus() if c not in self.target.cpus),
-                victims=self.layout.victims[self.target.victims],
-                victim_tgid=self.target.pid,
-                victim_cgroup=self.target.cgroup_id,
-                victim_cgroup_level=self.target.cgroup_level,
-                csd_callback=self._csd_callback(),
-                tick_function=self._tick_function(),
-                stacks=self.stacks,
-                faults=self.faults and self.backend != "bcc",
-                compiled=self.backend == "bcc",
-                ring_records=self._bounded_ring_records(),
-                spool_fd=self.spool_fd,
-                drain_cpu=self.house[0] if self.house else -1,
-                drain_interval_ns=DRAIN_INTERVAL_NS,
-                batch_limit=_BATCH_LIMIT_BYTES if self.keep_batches else 0,
-            )
+            self._session = self._open_session()
             if self.backend == "bcc":
                 self._compile()
+            self._check_entries()
             if self.target.follow:
                 self._add_tree()
             self._hardware.open()
@@ -151,6 +139,27 @@ class Tracer:
             self._discard()
             raise
         return self
+
+    def _open_session(self) -> _native.Session:
+        return _native.Session(
+            cpus=self.target.cpus,
+            others=tuple(c for c in system.present_cpus() if c not in self.target.cpus),
+            victims=self.layout.victims[self.target.victims],
+            victim_tgid=self.target.pid,
+            victim_cgroup=self.target.cgroup_id,
+            victim_cgroup_level=self.target.cgroup_level,
+            csd_callback=self._csd_callback(),
+            tick_function=self._tick_function(),
+            stacks=self.stacks,
+            faults=self.faults and self.backend != "bcc",
+            entries=self.entries and self.backend != "bcc",
+            compiled=self.backend == "bcc",
+            ring_records=self._bounded_ring_records(),
+            spool_fd=self.spool_fd,
+            drain_cpu=self.house[0] if self.house else -1,
+            drain_interval_ns=DRAIN_INTERVAL_NS,
+            batch_limit=_BATCH_LIMIT_BYTES if self.keep_batches else 0,
+        )
 
     def __exit__(
         self,
@@ -180,6 +189,15 @@ class Tracer:
         self._lost = compiled.lost
         for name, code in compiled.code.items():
             self._session.load_program(name, code)
+
+    def _check_entries(self) -> None:
+        """Raises NoisetopError where entries are asked for and the kernel does not tell them."""
+        loaded = {program["name"] for program in self._session.programs() if program["loaded"]}
+        if self.entries and not loaded.issuperset(_ENTRIES):
+            raise NoisetopError(
+                "entries cannot be told here (user_exit, with BTF and Linux 5.15): "
+                "leave out --entries"
+            )
 
     def _add_tree(self) -> None:
         for pid in system.process_tree(self.target.pid):
@@ -319,7 +337,8 @@ class Tracer:
         and what the backend cannot carry."""
         reasons: dict[str, str] = {}
         for program in self._session.programs():
-            if not program["loaded"] and program["tracepoint"] != _SOFTWARE_EVENT:
+            asked_for = program["tracepoint"] == _SOFTWARE_EVENT or program["name"] in _ENTRIES
+            if not program["loaded"] and not asked_for:
                 name = _PAIR.sub("", program["tracepoint"])
                 refusal = f" ({program['name']} was refused: {program['refusal']})"
                 reasons[name] = refusal if program["refusal"] else reasons.get(name, "")

@@ -49,6 +49,7 @@ def cpu(
     max_single_ns: int | None = None,
     max_single_start_ns: int = START_NS,
     faults: tuple[SourceSummary, ...] = (),
+    entries: tuple[SourceSummary, ...] = (),
     tick_stops: TickStops | None = None,
 ) -> CpuSummary:
     """A CPU with these sources, sorted as a Summarizer does; max single: of its sources."""
@@ -62,6 +63,7 @@ def cpu(
         max_single_start_ns=max_single_start_ns if single_ns else 0,
         sources=tuple(sorted(sources, key=lambda one: (-one.net_ns, -one.idle_ns, one.source))),
         faults=faults,
+        entries=entries,
         tick_stops=tick_stops or {},
     )
 

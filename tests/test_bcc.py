@@ -159,6 +159,7 @@ def test_what_bcc_cannot_carry_is_listed(unit: Unit, monkeypatch: pytest.MonkeyP
         "context of whoever acts (needs BTF)",
         "sampled (needs BTF)",
         "fault (needs BTF)",
+        "entry (needs BTF)",
         "softirq_raise (needs BTF)",
         "tick_stop (needs BTF)",
     }

@@ -3,7 +3,6 @@ from collections import Counter
 import pytest
 
 from noisetop.columns import (
-    CLASSES,
     CPU,
     CPU_FIGURES,
     CPU_IDLE,
@@ -21,6 +20,7 @@ from noisetop.columns import (
     cpu_row,
     source_rows,
 )
+from noisetop.event import CLASSES
 from tests.builders import START_NS, cpu, source, summary
 
 CPU_COLUMNS = [CPU, *CPU_FIGURES, CPU_IDLE, MAX_SINGLE_AT, TICK_STOPPED, TICK_KEPT_BY] + [

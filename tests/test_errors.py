@@ -62,6 +62,13 @@ def test_absent_cpu() -> None:
     assert fails(2, "-c", "99999").startswith("CPU 99999 does not exist here")
 
 
+def test_entries_where_no_watched_cpu_tells_them() -> None:
+    others = sorted(set(system.online_cpus()) - set(system.nohz_full_cpus()))
+    assert fails(2, "--entries", "-c", system.format_cpu_list(others)) == (
+        "--entries takes a CPU of nohz_full=, and none is watched: leave it out"
+    )
+
+
 def test_a_thread_is_no_process() -> None:
     threads = [
         (int(path.name), int(path.parent.parent.name))

@@ -26,6 +26,7 @@ def test_everything_in_a_summary_is_told() -> None:
             max_single_ns=3_500,
             max_single_start_ns=START_NS + 5,
             faults=(source("fault", "minor", durations_ns=[700, 300], max_start_ns=START_NS),),
+            entries=(source("entry", "other", durations_ns=[80], max_start_ns=START_NS + 2),),
             tick_stops={"stopped": 3, "rcu": 1},
         ),
         duration_ns=7_000,
@@ -123,6 +124,18 @@ def test_everything_in_a_summary_is_told() -> None:
                         "mean_ns": 500,
                         "p50_ns": 303,
                         "p99_ns": 700,
+                    }
+                ],
+                "entries": [
+                    {
+                        "path": ["entry", "other"],
+                        "count": 1,
+                        "net_ns": 80,
+                        "max_ns": 80,
+                        "max_start_ns": START_NS + 2,
+                        "mean_ns": 80,
+                        "p50_ns": 80,
+                        "p99_ns": 80,
                     }
                 ],
             }

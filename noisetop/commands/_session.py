@@ -21,7 +21,7 @@ from noisetop.commands._target import (
 from noisetop.errors import UsageError
 from noisetop.privileges import check_privileges
 from noisetop.stopper import Stopper, catch_signals
-from noisetop.system import online_cpus
+from noisetop.system import nohz_full_cpus, online_cpus
 from noisetop.tracer import Target, Tracer
 from noisetop.units import parse_duration
 from noisetop.workload import Workload
@@ -46,11 +46,18 @@ class Session:
         self._records = ring_records(args)
         self._stacks: bool = args.stacks
         self._faults: bool = args.faults
+        self._entries: bool = args.entries
         self.stopper = Stopper(duration_ns=parse_duration(args.duration) if args.duration else 0)
         if args.workload and not (args.pid is None and args.cgroup is None):
             raise UsageError("give -p, --cgroup or a command after --, not two of them")
         explicit = not (args.cpus is None and args.pid is None and args.cgroup is None)
         self.target = target_of(args) if explicit or not args.workload else Target(())
+        if self._entries and not set(nohz_full_cpus()).intersection(
+            self.target.cpus or online_cpus()
+        ):
+            raise UsageError(
+                "--entries takes a CPU of nohz_full=, and none is watched: leave it out"
+            )
         check_privileges()
         self.backend = choose(args.backend)
         self.workload: Workload | None = None
@@ -99,6 +106,7 @@ class Session:
             ring_records=self._records,
             stacks=self._stacks,
             faults=self._faults,
+            entries=self._entries,
             house=self.house,
             backend=self.backend,
         )

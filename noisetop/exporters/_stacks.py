@@ -22,11 +22,13 @@ def noise_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:
                 yield (*stack, f"by {label}") if label else stack, part.net_ns
 
 
-def fault_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:
-    """Page faults with their time in ns, below roots of their own: what they ran and what they
-    slept are no noise and no part of one another."""
+def apart_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:
+    """What is no noise with its time in ns, below roots of its own: page faults, whose sleep is no
+    part of what they ran, and entries into the kernel, without the noise in them."""
     for cpu in summary.cpus:
         for fault in cpu.faults:
             _, kind, *asleep = fault.source.path
             root = "asleep in page faults" if asleep else "page faults"
             yield (root, f"cpu {cpu.cpu}", kind), fault.net_ns
+        for entry in cpu.entries:
+            yield ("entries", f"cpu {cpu.cpu}", *entry.source.path[1:]), entry.net_ns

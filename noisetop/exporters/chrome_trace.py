@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.event import Flag, Interruptions, Source
+from noisetop.event import CLASSES, Flag, Interruptions, Source
 from noisetop.exporters._arrows import ArrowWriter
 from noisetop.exporters._behind import writing_behind
 from noisetop.exporters._digits import Rows
@@ -30,7 +30,6 @@ from noisetop.trace_reader import FORMAT
 SUFFIXES = (".json",)
 HELP = "Chrome Trace Event JSON, for Perfetto (ui.perfetto.dev)"
 
-CLASSES = ("nmi", "irq", "ipi", "timer", "softirq", "thread", "fault", "hardware")
 _TRACKS = (*CLASSES, "triggers")
 _SENDERS = len(CLASSES)
 _ROWS = 1 << 13  # so that the rows in work stay in a CPU's cache

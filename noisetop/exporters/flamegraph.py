@@ -36,6 +36,7 @@ _COLOURS = {
     "softirq": "#9fcf86",
     "thread": "#8cbde0",
     "fault": "#b9b0e8",
+    "entry": "#a5d3cf",
     "hardware": "#c9b59f",
 }
 _OTHER_COLOUR = "#cfd3d8"

@@ -1,6 +1,7 @@
 """Folded stacks, for flamegraph.pl, inferno, speedscope: ``cpu 2;softirq;RCU;by tick 12345``.
 
-The weight is net time in ns. Page faults, which are no noise, lie below roots of their own.
+The weight is net time in ns. Page faults and entries, which are no noise, lie below roots of
+their own.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import BinaryIO
 
-from noisetop.exporters._stacks import fault_stacks, noise_stacks
+from noisetop.exporters._stacks import apart_stacks, noise_stacks
 from noisetop.recording import Recording
 from noisetop.sanitize import printable
 
@@ -20,7 +21,7 @@ def write(recording: Recording, out: BinaryIO) -> None:
     """Writes one line for each source of each CPU, sorted."""
     weights: Counter[str] = Counter()
     summary = recording.summary()
-    for stack, net_ns in (*noise_stacks(summary), *fault_stacks(summary)):
+    for stack, net_ns in (*noise_stacks(summary), *apart_stacks(summary)):
         weights[";".join(map(_frame, stack))] += net_ns
     for line in sorted(weights):
         out.write(f"{line} {weights[line]}\n".encode())

@@ -111,34 +111,26 @@ static int parse_all_cpus(PyObject *watched, PyObject *others, struct tracer_con
 
 static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"cpus",
-				"others",
-				"victims",
-				"victim_tgid",
-				"victim_cgroup",
-				"victim_cgroup_level",
-				"csd_callback",
-				"tick_function",
-				"stacks",
-				"faults",
-				"compiled",
-				"ring_records",
-				"spool_fd",
-				"drain_cpu",
-				"drain_interval_ns",
-				"batch_limit",
-				NULL};
+	static char *names[] = {"cpus",          "others",
+				"victims",       "victim_tgid",
+				"victim_cgroup", "victim_cgroup_level",
+				"csd_callback",  "tick_function",
+				"stacks",        "faults",
+				"entries",       "compiled",
+				"ring_records",  "spool_fd",
+				"drain_cpu",     "drain_interval_ns",
+				"batch_limit",   NULL};
 	struct session *session = (struct session *)self;
 	PyObject *watched, *others;
 	uint32_t *cpus = NULL;
 	struct tracer_config config = {.spool_fd = -1, .drain_cpu = -1};
 	unsigned long long cgroup, callback, tick, interval_ns, limit;
-	int stacks, faults, compiled;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOIIKIKKpppIiiKK", names, &watched, &others,
-					 &config.victims, &config.victim_tgid, &cgroup,
+	int stacks, faults, entries, compiled;
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOIIKIKKppppIiiKK", names, &watched,
+					 &others, &config.victims, &config.victim_tgid, &cgroup,
 					 &config.victim_cgroup_level, &callback, &tick, &stacks,
-					 &faults, &compiled, &config.ring_records, &config.spool_fd,
-					 &config.drain_cpu, &interval_ns, &limit))
+					 &faults, &entries, &compiled, &config.ring_records,
+					 &config.spool_fd, &config.drain_cpu, &interval_ns, &limit))
 		return -1;
 	if (session->opened || config.ring_records & (config.ring_records - 1)) {
 		PyErr_SetString(PyExc_ValueError, "ring_records must be a power of two");
@@ -149,6 +141,7 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 	config.tick_function = tick;
 	config.stacks = stacks;
 	config.faults = faults;
+	config.entries = entries;
 	config.compiled = compiled;
 	config.drain_interval_ns = interval_ns;
 	config.batch_limit = limit;

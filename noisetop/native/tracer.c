@@ -222,6 +222,10 @@ static int configure(struct tracer *t, struct tracer_error *error)
 		return fail(error, t->config.compiled ? "open" : "btf", err);
 	configure_watched(t);
 	configure_victims(t);
+	if (!t->config.entries) {
+		bpf_program__set_autoload(t->skeleton->progs.entry_begin, false);
+		bpf_program__set_autoload(t->skeleton->progs.entry_end, false);
+	}
 	uint32_t records = 0;
 	for (size_t i = 0; i < t->config.cpu_count; i++)
 		records += records_of(t, i);

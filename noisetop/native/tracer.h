@@ -27,6 +27,7 @@ struct tracer_config {
 	uint64_t tick_function; /* that of the tick's timer, 0: not known */
 	bool stacks;
 	bool faults;
+	bool entries;
 	bool compiled;         /* the programs come from BCC: compiled.h */
 	uint32_t ring_records; /* per watched CPU, a power of two; the others have fewer */
 	int spool_fd;          /* -1: no recording */

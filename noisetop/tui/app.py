@@ -19,9 +19,9 @@ from noisetop.hardware_figures import brief_line
 from noisetop.live import Feed, Sample
 from noisetop.sanitize import printable
 from noisetop.summary import CpuSummary
+from noisetop.tui.apart_lines import ApartLines
 from noisetop.tui.causes_screen import CausesScreen
 from noisetop.tui.cpu_table import CpuTable
-from noisetop.tui.fault_lines import FaultLines
 from noisetop.tui.feed_reader import FeedReader, NewSample
 from noisetop.tui.foot_lines import FootLines
 from noisetop.tui.hardware_screen import HardwareScreen
@@ -88,7 +88,7 @@ class Dashboard(App[None]):
         filter_input = Input(id="filter", placeholder="part of a source's path", compact=True)
         filter_input.cursor_blink = False
         yield filter_input
-        yield FaultLines(id="faults")
+        yield ApartLines(id="apart")
         yield TextLine(id="hardware")
         yield FootLines(id="foot")
 
@@ -99,7 +99,7 @@ class Dashboard(App[None]):
         self.foot = self.query_one(FootLines)
         self.cpus = self.query_one(CpuTable)
         self.sources = self.query_one(SourceTable)
-        self.faults = self.query_one(FaultLines)
+        self.apart = self.query_one(ApartLines)
         self.hardware = self.query_one("#hardware", TextLine)
         self.source_title = self.query_one("#source-title", TextLine)
         self.filter_input = self.query_one("#filter", Input)
@@ -167,7 +167,7 @@ class Dashboard(App[None]):
         self.foot.show_waiting()
         self.cpus.show_nothing()
         self.sources.show_nothing()
-        self.faults.show_nothing()
+        self.apart.show_nothing()
         self.hardware.show()
         self._show_source_title()
 
@@ -193,7 +193,7 @@ class Dashboard(App[None]):
         self.cpus.show_summary(summary, everywhere, self._shown_history)
         self.sources.show_summary(summary, everywhere, self.view)
         chosen = [cpu for cpu in summary.cpus if cpu.cpu == self.view.cpu]
-        self.faults.show_summary(summary, chosen[0] if chosen else everywhere)
+        self.apart.show_summary(summary, chosen[0] if chosen else everywhere)
         hardware = brief_line(summary.hardware, summary.duration_ns) or "nothing is told"
         self.hardware.show(f"hardware (w)  {printable(hardware)}")
         self._show_source_title()

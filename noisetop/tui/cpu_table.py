@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from noisetop.columns import (
-    CLASSES,
     CPU,
     CPU_FIGURES,
     CPU_IDLE,
@@ -18,6 +17,7 @@ from noisetop.columns import (
     class_columns,
     cpu_row,
 )
+from noisetop.event import CLASSES
 from noisetop.summary import CpuSummary, Summary
 from noisetop.tick import kept_by
 from noisetop.tui.history import History

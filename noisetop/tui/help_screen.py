@@ -12,6 +12,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from noisetop.apart import TABLES
 from noisetop.columns import (
     CPU,
     CPU_FIGURES,
@@ -27,7 +28,6 @@ from noisetop.columns import (
     TICK_STOPPED,
     Column,
 )
-from noisetop.fault_columns import FAULT, FAULT_FIGURES, TITLE
 from noisetop.sanitize import printable
 
 _KEYS = (
@@ -90,7 +90,8 @@ def help_text(missing: Iterable[str]) -> str:
         "SOURCES",
         *_columns((SOURCE, SOURCE_CPU, *SOURCE_FIGURES, SOURCE_BY, *SOURCE_IDLE)),
     ]
-    lines += ["", TITLE.upper(), *_columns((FAULT, *FAULT_FIGURES))]
+    for table in TABLES:
+        lines += ["", table.title.upper(), *_columns((table.kind, *table.figures))]
     lines += ["", "MISSING ON THIS KERNEL"]
     return "\n".join(lines + [f"  {printable(name)}" for name in missing or ("nothing",)])
 

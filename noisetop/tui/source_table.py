@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 
 from noisetop.columns import (
-    CLASSES,
     SOURCE,
     SOURCE_BY,
     SOURCE_CPU,
@@ -17,6 +16,7 @@ from noisetop.columns import (
     SourceRow,
     source_rows,
 )
+from noisetop.event import CLASSES
 from noisetop.summary import CpuSummary, Summary
 from noisetop.tui.line_table import LineTable
 

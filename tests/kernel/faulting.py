@@ -6,6 +6,7 @@ line on stdin begins each round, a line on stdout tells its wall time in ns.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import sys
@@ -21,7 +22,8 @@ def touch(fresh: int, read: int, path: str) -> None:
     """Touches fresh memory, then pages of a file that are not in memory any more."""
     if fresh:
         memory = mmap.mmap(-1, fresh * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
+        with contextlib.suppress(OSError):  # PREEMPT_RT has no huge pages
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
         for page in range(fresh):
             memory[page * PAGE] = 1
         memory.close()

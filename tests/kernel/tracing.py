@@ -72,10 +72,13 @@ def trace(
     *loads: Callable[[], None],
     ring_records: int = 1 << 16,
     faults: bool = False,
+    entries: bool = False,
 ) -> Traced:
     """Traces while the loads run one after the other; they return when they are over."""
     tables = []
-    with Tracer(target, ring_records=ring_records, stacks=True, faults=faults) as tracer:
+    with Tracer(
+        target, ring_records=ring_records, stacks=True, faults=faults, entries=entries
+    ) as tracer:
         slices = books.slices_of_init()
         tracer.open_books()
         for load in loads:

@@ -19,6 +19,7 @@ GROUPS = {
     "identities": "tests/kernel/test_identities.py",
     "waits": "tests/kernel/test_waits.py",
     "isolation": "tests/kernels/inside/test_isolation.py",
+    "entries": "tests/kernels/inside/test_entries.py",
 }
 """What is run inside, by the name of the tests here."""
 LEFT_OUT = {
@@ -38,7 +39,7 @@ LEFT_OUT = {
 HOLD_TRACEPOINTS = Path(__file__).with_name("inside") / "hold_tracepoints.sh"
 LOAD_SHARE = 0.1
 """How much of the load of the kernel tests emulation carries."""
-PATIENCE_S = 420
+PATIENCE_S = 540
 
 
 @dataclass(frozen=True, slots=True)

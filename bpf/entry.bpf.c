@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Entries into the kernel from a victim that runs on a CPU of nohz_full=: there context tracking tells
+ * of each, right after it and right before the return (kernel/context_tracking.c). An interruption's
+ * frame begins later and ends earlier than that, so what lies between is what entering and leaving
+ * cost; and what has no tracepoint of its own shows here. System calls are what the victim asks for
+ * itself: they are left out, and so is an entry in which the task left its CPU, which is a wait.
+ */
+#include "fault.bpf.h"
+
+NOISE_SOURCE(interruption, ENTRY, NONE); /* what was around the frames in it */
+NOISE_SOURCE(page_fault, ENTRY, NONE);
+NOISE_SOURCE(other, ENTRY, NONE);
+
+static __always_inline u64 entry_switches(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
+}
+
+SEC("tp_btf/user_exit")
+int entry_begin(u64 *ctx)
+{
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c)
+		return 0;
+	struct noise_entry *entry = &c->entry;
+	entry->start_ns = 0;
+	if (!noise_wanted(c) || c->tid != c->victim_tid || kernel_in_system_call())
+		return 0;
+	struct task_struct *task = (void *)bpf_get_current_task();
+	entry->tid = c->tid;
+	entry->faults = fault_count(task);
+	entry->switches = entry_switches(task);
+	entry->start_ns = noise_now(c, &entry->closed_ns);
+	return 0;
+}
+
+SEC("tp_btf/user_enter")
+int entry_end(u64 *ctx)
+{
+	struct noise_cpu *c = noise_this_cpu();
+	if (!c || !c->entry.start_ns)
+		return 0;
+	struct noise_entry *entry = &c->entry;
+	struct task_struct *task = (void *)bpf_get_current_task();
+	u64 closed_ns, now_ns = noise_now(c, &closed_ns), start_ns = entry->start_ns;
+	u64 gross_ns = now_ns - start_ns, nested_ns = closed_ns - entry->closed_ns;
+	entry->start_ns = 0;
+	if (entry->tid != BPF_CORE_READ(task, pid) || entry->switches != entry_switches(task) ||
+	    kernel_in_system_call())
+		return 0;
+	u32 source = nested_ns ? interruption_source : other_source;
+	if (entry->faults != fault_count(task))
+		source = page_fault_source;
+	if (nested_ns > gross_ns)
+		noise_lose(c, NOISE_LOSS_NEGATIVE);
+	struct noise_event event = {
+		.start_ns = start_ns,
+		.gross_ns = gross_ns,
+		.net_ns = nested_ns > gross_ns ? 0 : gross_ns - nested_ns,
+		.tid = c->tid,
+		.victim_tid = c->tid,
+		.cpu = c->cpu,
+		.source = source,
+		.parent_source = source,
+		.level = NOISE_LEVEL_APART,
+	};
+	noise_record(c, &event);
+	return 0;
+}
