@@ -80,7 +80,7 @@ def test_a_table_that_unpacks_to_more_than_it_says_is_refused(tmp_path: Path) ->
         found.summary()
 
 
-@pytest.mark.parametrize("name", ["quiet", "noisy"])
+@pytest.mark.parametrize("name", ["unloaded", "noisy"])
 def test_files_of_before_there_were_triggers_read_with_none(name: str) -> None:
     found = read_compact(DATA / f"{name}.noisetop")
     rows = all_rows(found)

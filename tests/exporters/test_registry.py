@@ -27,6 +27,7 @@ RECORDINGS: dict[str, Callable[[], Recording]] = {
     "idle only": lambda: recording(table(interruption(10, 20, victim=0, tid=0))),
     "everything": everything,
     "quiet machine": lambda: open_recording(DATA / "quiet.noisetop"),
+    "unloaded machine": lambda: open_recording(DATA / "unloaded.noisetop"),
     "noisy machine": lambda: open_recording(DATA / "noisy.noisetop"),
 }
 
