@@ -1,8 +1,9 @@
 """Reads back what noisetop.exporters.chrome_trace wrote: the same interruptions, to the nanosecond.
 
-The numbers of a slice stand in columns at the end of its line, so all lines can be cut at the same
-places as long as the text between the numbers is the same. What another program has changed is
-refused rather than guessed at.
+A line begins with a text that many slices share, so each text is read once. The numbers that differ
+stand in columns at the end of the line, so all lines can be cut at the same places as long as the
+text between the numbers is the same. What another program has changed is refused rather than
+guessed at.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,30 +28,22 @@ from noisetop.recording_json import about_from_dict, names_from_dict, recording_
 
 START = b'{"displayTimeUnit":"ns",\n"otherData":{"writer":"noisetop '
 GZIP_START = b"\x1f\x8b"
-FORMAT = 2
+FORMAT = 3
 """Raised when the reader of one format cannot read the other."""
 
 _LINE_1 = b'{"displayTimeUnit":"ns",\n'
 _LINE_2 = b'"otherData":'
 _SLICE = b',{"ph":"X",'
-_COLUMNS = b'"source_id":'
+_COLUMNS = b'"net_ns":'
 _TAIL = b'\n],\n"noisetop":'
 _MAX_LINE_BYTES = 16 << 20
 _READ_BYTES = 8 << 20
 _MAX_LAYOUTS = 64
 _CELLS = re.compile(rb'"(\w+)":( *)(\d+(?:\.\d{3})?)(?=[,}])')
-_TABLE_COLUMNS = {
-    "source_id": "source",
-    "victim_tid": "victim_tid",
-    "task_tid": "tid",
-    "level": "level",
-    "flag_bits": "flags",
-    "gross_ns": "gross_ns",
-    "net_ns": "net_ns",
-    "trigger_id": "trigger",
-    "trigger_ns": "trigger_ns",
-    "pid": "cpu",
-}
+_IDS = re.compile(rb'"ids":\[(\d+(?:,\d+)*)\],$')
+_ID_COLUMNS = ("source", "victim_tid", "tid", "level", "flags", "trigger")
+_KNOWN_TEXTS = 1 << 16
+_TABLE_COLUMNS = {"net_ns": "net_ns", "trigger_ns": "trigger_ns", "pid": "cpu"}
 _NAMES = [*_TABLE_COLUMNS, "tid", "ts", "dur"]
 
 Rows = npt.NDArray[np.uint8]
@@ -128,15 +122,46 @@ def _read_tail(file: IO[bytes]) -> dict[str, Any]:
 
 
 def _chunks(path: Path, start_ns: int, sources: int, triggers: int) -> Iterator[Interruptions]:
+    texts = _Texts()
     with _errors(path), _open(path) as file:
         _read_head(file)
         for lines in _lines(file):
             slices = [line for line in lines if line.startswith(_SLICE)]
             if slices:
-                for table in _tables(slices, start_ns):
+                for table in _tables(slices, start_ns, texts):
                     if (table["source"] >= sources).any() or (table["trigger"] >= triggers).any():
                         raise ValueError("a source or a trigger without a name")
                     yield table
+
+
+@dataclass(slots=True)
+class _Texts:
+    """The numbers in the texts that lines begin with, by text."""
+
+    _known: dict[bytes, int] = field(default_factory=dict)
+    _ids: list[list[int]] = field(default_factory=list)
+
+    def fill(self, table: Interruptions, texts: list[bytes]) -> None:
+        """Puts the numbers of each text into its row. Raises ValueError."""
+        if len(self._known) > _KNOWN_TEXTS:
+            self._known, self._ids = {}, []
+        for text in set(texts).difference(self._known):
+            self._known[text] = len(self._ids)
+            self._ids.append(_ids_of(text))
+        rows = np.array(list(map(self._known.__getitem__, texts)))
+        for name, numbers in zip(_ID_COLUMNS, np.array(self._ids, np.uint64).T, strict=True):
+            table[name] = numbers[rows]
+
+
+def _ids_of(text: bytes) -> list[int]:
+    found = _IDS.search(text)
+    ids = [int(number) for number in found[1].split(b",")] if found else []
+    if len(ids) != len(_ID_COLUMNS):
+        raise ValueError("a slice lacks its numbers")
+    for name, number in zip(_ID_COLUMNS, ids, strict=True):
+        if number > np.iinfo(INTERRUPTION[name]).max:
+            raise ValueError(f"{name} is too large")
+    return ids
 
 
 def _lines(file: IO[bytes]) -> Iterator[list[bytes]]:
@@ -148,7 +173,7 @@ def _lines(file: IO[bytes]) -> Iterator[list[bytes]]:
         yield lines
 
 
-def _tables(lines: list[bytes], start_ns: int) -> Iterator[Interruptions]:
+def _tables(lines: list[bytes], start_ns: int, texts: _Texts) -> Iterator[Interruptions]:
     """Tables of runs of lines that have the same layout."""
     for _ in range(_MAX_LAYOUTS):
         layout = lines[0][lines[0].find(_COLUMNS) :]
@@ -161,7 +186,9 @@ def _tables(lines: list[bytes], start_ns: int) -> Iterator[Interruptions]:
         count = len(rows) if same.all() else int(np.argmin(same))
         if not count:
             break
-        yield _table(rows[:count], columns, start_ns)
+        table = _table(rows[:count], columns, start_ns)
+        texts.fill(table, [line[:-size] for line in lines[:count]])
+        yield table
         lines = lines[count:]
         if not lines:
             return
@@ -192,8 +219,7 @@ def _table(rows: Rows, columns: dict[str, slice], start_ns: int) -> Interruption
             raise ValueError(f"{name} is too large")
         table[target] = numbers
     table["start_ns"] = _nanoseconds(rows[:, columns["ts"]]) + np.uint64(start_ns)
-    if (_nanoseconds(rows[:, columns["dur"]]) != table["gross_ns"]).any():
-        raise ValueError("dur is not gross_ns")
+    table["gross_ns"] = _nanoseconds(rows[:, columns["dur"]])
     return table
 
 

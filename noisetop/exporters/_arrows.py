@@ -16,6 +16,7 @@ from noisetop.rows import taken
 from noisetop.trigger import Trigger
 
 _SENDER_NS = 1  # so that no two on a track cross
+_ARROW = b',{"cat":"trigger","name":"trigger",'
 
 Numbers = npt.NDArray[np.int64]
 
@@ -77,35 +78,44 @@ class ArrowWriter:
         start = table["start_ns"] - np.uint64(self.start_ns)
         numbers = np.arange(self._count, self._count + len(table), dtype=np.uint64)
         self._count += len(table)
-        _, once = np.unique(
-            np.stack([sent, sender_track.astype(np.uint64)]), axis=1, return_index=True
-        )
         places = (
             NumberColumn("pid", cpu),
             NumberColumn("tid", sender_track),
             NumberColumn("ts", sent, thousandths=True),
         )
-        slices = self._senders.lines(
-            *(NumberColumn(one.name, one.numbers[once], one.thousandths) for one in places),
-            b',"dur":0.%03d}\n' % _SENDER_NS,
-        )
-        names = table["trigger"][once].tolist()
-        yield b"".join(self._names[n] + line for n, line in zip(names, slices, strict=True))
-        arrow = b',{"cat":"trigger","name":"trigger",'
-        begins = self._begins.rows(
-            arrow, b'"ph":"s",', NumberColumn("id", numbers), *places, b"}\n"
-        )
-        yield begins.tobytes()
-        ends = self._ends.rows(
-            arrow,
-            b'"ph":"f","bp":"e",',
-            NumberColumn("id", numbers),
+        yield self._sender_lines(places, table["trigger"], _first_of_each(sent, sender_track))
+        id_of = NumberColumn("id", numbers)
+        yield self._begins.rows(_ARROW + b'"ph":"s",', id_of, *places, b"}\n").tobytes()
+        yield self._ends.rows(
+            _ARROW + b'"ph":"f","bp":"e",',
+            id_of,
             NumberColumn("pid", table["cpu"]),
             NumberColumn("tid", track),
             NumberColumn("ts", start, thousandths=True),
             b"}\n",
+        ).tobytes()
+
+    def _sender_lines(
+        self, places: Sequence[NumberColumn], triggers: npt.NDArray[np.uint32], once: Numbers
+    ) -> bytes:
+        lines = self._senders.lines(
+            *(NumberColumn(one.name, one.numbers[once], one.thousandths) for one in places),
+            b',"dur":0.%03d}\n' % _SENDER_NS,
         )
-        yield ends.tobytes()
+        both: list[bytes] = [b""] * (2 * len(lines))
+        both[::2] = [self._names[number] for number in triggers[once].tolist()]
+        both[1::2] = lines
+        return b"".join(both)
+
+
+def _first_of_each(sent: npt.NDArray[np.uint64], track: npt.NDArray[np.unsignedinteger]) -> Numbers:
+    """A row for each moment on a track: one act may cause several interruptions."""
+    order = np.lexsort((track, sent))
+    first = np.ones(len(order), bool)
+    moments, tracks = sent[order], track[order]
+    first[1:] = (moments[1:] != moments[:-1]) | (tracks[1:] != tracks[:-1])
+    found: Numbers = order[first]
+    return found
 
 
 def _sender_text(trigger: Trigger) -> bytes:

@@ -43,7 +43,8 @@ class NumberRows:
     def lines(self, *parts: bytes | NumberColumn) -> list[bytes]:
         """The same, each line on its own."""
         rows = self.rows(*parts)
-        return [bytes(line) for line in rows.view(f"S{rows.shape[1]}")[:, 0].tolist()]
+        lines: list[bytes] = rows.view(f"S{rows.shape[1]}")[:, 0].tolist()
+        return lines
 
     def _template(self, parts: Iterable[bytes | NumberColumn]) -> bytes:
         """The text around the numbers, with room for them."""

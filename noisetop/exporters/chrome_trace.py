@@ -1,8 +1,9 @@
 """Chrome Trace Event JSON, for Perfetto: a process for each CPU, a track for each class in it.
 
-A line is one event. The numbers of a slice stand in columns at the end of its line, so that a chunk
-is written, and read back by noisetop.trace_reader, without a Python object per number. What is
-known only at the end (sources, names of tasks, damage) follows the events.
+A line is one event: a text that many slices share, then numbers in columns, so that a chunk is
+written, and read back by noisetop.trace_reader, without a Python object per number. What is known
+only at the end (sources, names of tasks, damage) follows the events. Lines are kept short, as
+writing them is most of the time that an export takes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -54,9 +55,10 @@ def write(recording: Recording, out: BinaryIO) -> None:
 
 
 def _json(content: object) -> bytes:
-    """Text that is harmless in HTML as well."""
+    """Text that is harmless in HTML as well, and ASCII but for what stands between two steps."""
     text = json.dumps(content, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\x7f", "\\u007f").encode()
+    text = text.replace("<", "\\u003c").replace("\x7f", "\\u007f")
+    return text.replace(" \\u203a ", " › ").encode()
 
 
 def _head(recording: Recording) -> bytes:
@@ -100,6 +102,17 @@ class _Numbering:
         return self._number[place]
 
 
+class _Ids(NamedTuple):
+    """What a slice is, in numbers, in the order in which noisetop.trace_reader takes them."""
+
+    source: int
+    victim_tid: int
+    tid: int
+    level: int
+    flags: int
+    trigger: int
+
+
 @dataclass(slots=True)
 class _SliceWriter:
     """Slices of a recording as lines of text."""
@@ -138,32 +151,45 @@ class _SliceWriter:
         pairs = table["victim_tid"].astype(np.uint64) << np.uint64(32) | table["tid"]
         tasks = self._tasks.numbers(pairs).astype(np.uint64)
         causes = table["trigger"].astype(np.uint64)
-        flags = table["flags"].astype(np.uint64)
         sources = table["source"].astype(np.uint64)
-        kinds = self._kinds.numbers(tasks << np.uint64(40) | sources << np.uint64(8) | flags)
+        kinds = tasks << np.uint64(40) | sources << np.uint64(16)
+        kinds |= table["level"].astype(np.uint64) << np.uint64(8) | table["flags"]
+        kinds = self._kinds.numbers(kinds)
         texts = self._texts.numbers(kinds.astype(np.uint64) << np.uint64(32) | causes)
         for key in self._texts.values[len(self._text) :]:
             kind, trigger = self._kinds.values[key >> 32], key & 0xFFFFFFFF
             pair = self._tasks.values[kind >> 40]
-            source = self.recording.sources[kind >> 8 & 0xFFFFFFFF]
-            label = self.recording.triggers[trigger].label
-            text = self._text_of(source, label, pair >> 32, pair & 0xFFFFFFFF, kind & 0xFF)
-            self._text.append(text)
+            self._text.append(
+                self._text_of(
+                    _Ids(
+                        source=kind >> 16 & 0xFFFFFF,
+                        victim_tid=pair >> 32,
+                        tid=pair & 0xFFFFFFFF,
+                        level=kind >> 8 & 0xFF,
+                        flags=kind & 0xFF,
+                        trigger=trigger,
+                    )
+                )
+            )
         return [self._text[number] for number in texts.tolist()]
 
-    def _text_of(
-        self, source: Source, trigger: str, victim_tid: int, tid: int, flags: int
-    ) -> bytes:
+    def _text_of(self, ids: _Ids) -> bytes:
+        source = self.recording.sources[ids.source]
+        trigger = self.recording.triggers[ids.trigger].label
         args: dict[str, object] = {"source": source.label}
         if trigger:
             args["trigger"] = trigger
-        if victim_tid:
-            args["victim"] = self._task(victim_tid)
-        args |= {
-            "idle": not victim_tid,
-            "task": self._task(tid, _thread_name(source)),
-            "flags": ", ".join(flag.name.lower() for flag in Flag if flag & flags and flag.name),
-        }
+        if ids.victim_tid:
+            args["victim"] = self._task(ids.victim_tid)
+        else:
+            args["idle"] = True
+        if ids.tid != ids.victim_tid or not ids.tid:
+            args["task"] = self._task(ids.tid, _thread_name(source))
+        if ids.flags:
+            args["flags"] = ", ".join(
+                flag.name.lower() for flag in Flag if flag & ids.flags and flag.name
+            )
+        args["ids"] = ids
         head = {
             "ph": "X",
             "name": " › ".join(source.path[1:][-_NAME_STEPS:]) or source.noise_class,
@@ -180,14 +206,7 @@ class _SliceWriter:
         """The end of each line: what the arguments and the slice itself have in numbers."""
         start = table["start_ns"] - np.uint64(self.recording.start_ns)
         arguments = (
-            NumberColumn("source_id", table["source"]),
-            NumberColumn("victim_tid", table["victim_tid"]),
-            NumberColumn("task_tid", table["tid"]),
-            NumberColumn("level", table["level"]),
-            NumberColumn("flag_bits", table["flags"]),
-            NumberColumn("gross_ns", table["gross_ns"]),
             NumberColumn("net_ns", table["net_ns"]),
-            NumberColumn("trigger_id", table["trigger"]),
             NumberColumn("trigger_ns", table["trigger_ns"]),
         )
         slices = (

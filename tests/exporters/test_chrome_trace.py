@@ -73,17 +73,8 @@ def test_a_slice_says_all_that_is_known() -> None:
     assert one["args"] == {
         "source": "softirq › RCU",
         "victim": "victim 100",
-        "idle": False,
-        "task": "victim 100",
-        "flags": "",
-        "source_id": 1,
-        "victim_tid": 100,
-        "task_tid": 100,
-        "level": 2,
-        "flag_bits": 0,
-        "gross_ns": 200,
+        "ids": [1, 100, 100, 2, 0, 0],
         "net_ns": 150,
-        "trigger_id": 0,
         "trigger_ns": 0,
     }
 
