@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -147,9 +147,10 @@ class _Parts:
 
 
 def summarize_with_worst(
-    recording: Recording, keep: int
+    recording: Recording, keep: int, tap: Callable[[Interruptions], None] | None = None
 ) -> tuple[Summary, tuple[WorstInterruption, ...]]:
-    """The summary, and the longest stretches, longest first. Reads the recording once."""
+    """The summary, and the longest stretches, longest first. Reads the recording once; ``tap`` is
+    given all of its chunks as well."""
     stretches = WorstStretches(keep)
     summarizer = Summarizer(
         recording.cpus, recording.sources, recording.triggers, stretches=stretches
@@ -158,6 +159,8 @@ def summarize_with_worst(
     for chunk in recording.all_chunks():
         summarizer.add(chunk)
         parts.add(interrupting(chunk))
+        if tap:
+            tap(chunk)
     collectors = parts.collectors()
     summary = recording.summary_of(summarizer)
     return summary, tuple(

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisetop.cli import run as cli_run
 from noisetop.commands import export, report
 from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import evidence_of
@@ -285,3 +288,20 @@ def test_an_export_that_fails_leaves_no_file(path: Path) -> None:
     with pytest.raises(NoisetopError):
         run(export, str(path), "-o", str(path.with_name("a.json")))
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_command_reads_a_recording_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded = busy()
+    begun = []
+
+    def read_chunks() -> Iterator[Interruptions]:
+        begun.append(True)
+        yield from recorded.read_chunks()
+
+    counted = replace(recorded, read_chunks=read_chunks)
+    monkeypatch.setattr(report, "open_recording", lambda path: counted)
+    assert cli_run(["report", str(tmp_path / "a.noisetop")]) == 0
+    assert "Causes, see also noisetop diagnose" in capsys.readouterr().out
+    assert len(begun) == 1

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from noisetop.diagnosis import diagnose
-from noisetop.diagnosis.evidence import evidence_of
+from noisetop.diagnosis.evidence import collector_for, evidence_of
 from noisetop.errors import UsageError
 from noisetop.open_recording import open_recording
 from noisetop.probe.files import as_json
@@ -51,8 +51,10 @@ def run(args: argparse.Namespace) -> int:
     if looks_like_result(args.file):
         return _print_result(read_result(args.file), as_text=not args.json)
     recording = open_recording(args.file)
-    summary, worst = summarize_with_worst(recording, _WORST)
-    report = Report(recording, summary, worst, diagnose(evidence_of(recording)))
+    collector = collector_for(recording)
+    summary, worst = summarize_with_worst(recording, _WORST, collector.add)
+    evidence = evidence_of(recording, collected=collector)
+    report = Report(recording, summary, worst, diagnose(evidence))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for a locale without µ
     if args.json:

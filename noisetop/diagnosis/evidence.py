@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from noisetop.checks import Machine
 from noisetop.compare.sample import BLOCKS
+from noisetop.diagnosis.totals import GroupKey, GroupTotals, Totals
 from noisetop.errors import NoisetopError
 from noisetop.event import (
     APART_LEVEL,
@@ -27,6 +28,7 @@ from noisetop.event import (
 )
 from noisetop.histogram import BUCKETS, bucket_of, edges_ns
 from noisetop.recording import Recording
+from noisetop.rows import joined, taken
 from noisetop.system import parse_cpu_list
 from noisetop.tick import TickStops
 from noisetop.trigger import Trigger
@@ -123,17 +125,6 @@ class Evidence:
 
 
 @dataclass(slots=True)
-class _Group:
-    """Running totals of a share."""
-
-    count: int = 0
-    net_ns: int = 0
-    max_ns: int = -1
-    max_start_ns: int = 0
-    blocks_ns: Index = field(default_factory=lambda: np.zeros(BLOCKS, np.int64))
-
-
-@dataclass(slots=True)
 class Collector:
     """Folds tables of interruptions into shares, in memory that follows the number of sources and
     triggers and not that of events. The lists may grow between calls."""
@@ -146,23 +137,26 @@ class Collector:
     """Length of a block from ``start_ns`` on; 0: keep none."""
     fault_count: int = 0
     fault_ns: int = 0
-    _groups: dict[tuple[int, int, int, int], _Group] = field(default_factory=dict)
+    _totals: Totals = field(init=False)
     _intervals: dict[tuple[int, int], Index] = field(default_factory=dict)
     _last_ns: dict[tuple[int, int], int] = field(default_factory=dict)
     _inner: Interruptions = field(default_factory=lambda: np.empty(0, INTERRUPTION))
 
+    def __post_init__(self) -> None:
+        self._totals = Totals(BLOCKS if self.block_ns else 0)
+
     def add(self, table: Interruptions) -> None:
         """Adds interruptions and page faults. What ran on an idle CPU took nobody's time and is
         left out."""
-        table = table[table["victim_tid"] != 0]
+        table = taken(table, table["victim_tid"] != 0)
         self._add_faults(table)
         table = interrupting(table)
         if not len(table):
             return
         ran = self._ran(table)
-        self._add_groups(table, ran)
+        self._totals.add(table, ran, self._blocks(table))
         # What an interrupt ran begins with it, and counts once.
-        self._add_intervals(table[ran == _NOTHING])
+        self._add_intervals(taken(table, ran == _NOTHING))
 
     def _outer_of(self) -> dict[int, set[int]]:
         """Sources that others lie in by their path, with the numbers of those others."""
@@ -178,22 +172,26 @@ class Collector:
         """For each row the source of the first thing that began inside it and belongs to it."""
         found = np.full(len(table), _NOTHING, np.int64)
         outer = self._outer_of()
-        nested = np.array(sorted(set().union(*outer.values())), np.int64)
-        inner = np.concatenate([self._inner, table[np.isin(table["source"], nested)]])
-        self._inner = inner[-_CARRIED:]
+        inner_to = np.full(len(self.sources), _NOTHING, np.int64)
         for around, inside in outer.items():
-            rows = np.flatnonzero(table["source"] == around)
-            candidates = inner[np.isin(inner["source"], list(inside))]
+            inner_to[list(inside)] = around
+        sources = table["source"]
+        inner = joined([self._inner, taken(table, inner_to[sources] != _NOTHING)])
+        self._inner = inner[-_CARRIED:]
+        inner_around = inner_to[inner["source"]]
+        for around in outer:
+            rows = np.flatnonzero(sources == around)
+            candidates = taken(inner, inner_around == around)
             if len(rows) and len(candidates):
                 self._match(table, rows, candidates, found)
         return found
 
     def _match(self, table: Interruptions, rows: Index, inner: Interruptions, found: Index) -> None:
         for cpu in np.unique(table["cpu"][rows]).tolist():
-            mine = inner[inner["cpu"] == cpu]
+            mine = taken(inner, inner["cpu"] == cpu)
             if not len(mine):
                 continue
-            mine = mine[np.argsort(mine["start_ns"], kind="stable")]
+            mine = taken(mine, np.argsort(mine["start_ns"], kind="stable"))
             here = rows[table["cpu"][rows] == cpu]
             starts = table["start_ns"][here]
             at = np.searchsorted(mine["start_ns"], starts)
@@ -202,42 +200,8 @@ class Collector:
             inside &= mine["start_ns"][at] < starts + table["gross_ns"][here]
             found[here[inside]] = mine["source"][at[inside]]
 
-    def _add_groups(self, table: Interruptions, ran: Index) -> None:
-        keys = (table["trigger"], ran, table["source"], table["cpu"])
-        # Within a group the largest comes last, and of equal ones the earliest.
-        late = np.iinfo(np.int64).max - table["start_ns"].astype(np.int64)
-        order = np.lexsort((late, table["net_ns"], *keys))
-        changed = np.zeros(len(table), bool)
-        changed[0] = True
-        for key in keys:
-            changed[1:] |= key[order][1:] != key[order][:-1]
-        first = np.flatnonzero(changed)
-        last = np.append(first[1:], len(table)) - 1
-        nets = np.add.reduceat(table["net_ns"][order].astype(np.int64), first)
-        blocks = self._blocks(table[order])
-        for place, (begin, end) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
-            row, largest = int(order[begin]), table[order[end]]
-            key_of_row = (
-                int(table["cpu"][row]),
-                int(table["source"][row]),
-                int(ran[row]),
-                int(table["trigger"][row]),
-            )
-            group = self._groups.setdefault(key_of_row, _Group())
-            group.count += end - begin + 1
-            group.net_ns += int(nets[place])
-            if self.block_ns:
-                np.add.at(
-                    group.blocks_ns,
-                    blocks[begin:end],
-                    table["net_ns"][order[begin:end]].astype(np.int64),
-                )
-            candidate = int(largest["net_ns"]), -int(largest["start_ns"])
-            if candidate > (group.max_ns, -group.max_start_ns):
-                group.max_ns, group.max_start_ns = candidate[0], -candidate[1]
-
     def _add_faults(self, table: Interruptions) -> None:
-        apart = table[table["level"] == APART_LEVEL]
+        apart = taken(table, table["level"] == APART_LEVEL)
         numbers = [i for i, one in enumerate(self.sources) if one.noise_class == FAULT]
         faults = apart[np.isin(apart["source"], numbers)]
         self.fault_count += len(faults)
@@ -268,10 +232,10 @@ class Collector:
 
     def shares(self) -> tuple[Share, ...]:
         """What was added so far, largest net time first."""
-        shares = [self._share(key, group) for key, group in self._groups.items()]
+        shares = [self._share(key, totals) for key, totals in self._totals.groups()]
         return tuple(sorted(shares, key=lambda one: (-one.net_ns, one.cpu, one.path, one.trigger)))
 
-    def _share(self, key: tuple[int, int, int, int], group: _Group) -> Share:
+    def _share(self, key: GroupKey, totals: GroupTotals) -> Share:
         cpu, source, ran, trigger = key
         who = self.triggers[trigger] if trigger < len(self.triggers) else Trigger()
         return Share(
@@ -280,12 +244,12 @@ class Collector:
             ran=self.sources[ran].path if ran != _NOTHING else (),
             trigger=who,
             stack=self.stacks.get(who.stack, ()),
-            count=group.count,
-            net_ns=group.net_ns,
-            max_ns=group.max_ns,
-            max_start_ns=group.max_start_ns,
+            count=totals.count,
+            net_ns=totals.net_ns,
+            max_ns=totals.max_ns,
+            max_start_ns=totals.max_start_ns,
             period_ns=_period_ns(self._intervals.get((cpu, ran if ran != _NOTHING else source))),
-            blocks_ns=tuple(group.blocks_ns.tolist()) if self.block_ns else (),
+            blocks_ns=totals.blocks_ns,
         )
 
 
@@ -301,15 +265,20 @@ def _period_ns(counts: Index | None) -> int:
     return round(float(np.average(_MIDDLES[near], weights=counts[near])))
 
 
-def collect(recording: Recording) -> Collector:
-    """Reads a recording once. Raises NoisetopError when it is damaged."""
-    collector = Collector(
+def collector_for(recording: Recording) -> Collector:
+    """One that takes the chunks of a recording, all of them; its lists grow while that is read."""
+    return Collector(
         recording.sources,
         recording.triggers,
         recording.stacks,
         start_ns=recording.start_ns,
         block_ns=recording.duration_ns // BLOCKS,
     )
+
+
+def collect(recording: Recording) -> Collector:
+    """Reads a recording once. Raises NoisetopError when it is damaged."""
+    collector = collector_for(recording)
     for chunk in recording.all_chunks():
         collector.add(chunk)
     return collector
@@ -318,16 +287,18 @@ def collect(recording: Recording) -> Collector:
 def evidence_of(
     recording: Recording,
     *,
+    collected: Collector | None = None,
     online: Sequence[int] = (),
     realtime: frozenset[str] | None = None,
     machine: Machine | None = None,
 ) -> Evidence:
     """What a recording says; it knows about its machine what stands in its head.
 
-    ``online``: CPUs of the machine where the recording does not tell; ``machine``: that machine,
-    where it can be read. Raises NoisetopError when the recording is damaged.
+    ``collected`` has taken all its chunks already; None: it is read for that. ``online``: CPUs of
+    the machine where the recording does not tell; ``machine``: that machine, where it can be read.
+    Raises NoisetopError when the recording is damaged.
     """
-    collected = collect(recording)
+    collected = collected or collect(recording)
     return Evidence(
         shares=collected.shares(),
         fault_count=collected.fault_count,

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisetop.compare.sample import BLOCKS
 from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import collect, evidence_of
 from noisetop.event import INTERRUPTION, Interruptions, Source
@@ -70,6 +71,15 @@ def test_counts_and_maxima_do_not_depend_on_the_chunks(made: Interruptions, cut:
         return found
 
     assert figures(made) == figures(made[:cut], made[cut:])
+
+
+@given(nested_tables(), st.integers(1, 29))
+def test_the_blocks_of_a_share_add_up_to_it(made: Interruptions, cut: int) -> None:
+    """In any pieces: what --against tests is all of the noise."""
+    for tables in ((made,), (made[:cut], made[cut:])):
+        shares = collect(recorded(*tables)).shares()
+        assert all(len(one.blocks_ns) == BLOCKS for one in shares)
+        assert [sum(one.blocks_ns) for one in shares] == [one.net_ns for one in shares]
 
 
 def test_counts_equal_the_summary() -> None:
