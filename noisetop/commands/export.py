@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from noisetop.exporters import check_suffix, exporters_by_suffix, write_recording
+from noisetop.losses import describe_losses
 from noisetop.open_recording import open_recording
 from noisetop.probe.files import write_result
 from noisetop.probe.result import looks_like_result, read_result
@@ -43,5 +44,7 @@ def run(args: argparse.Namespace) -> int:
             f"{format_ns(recording.duration_ns)}",
             file=sys.stderr,
         )
+    if recording.losses.total:
+        print(f"noisetop: {args.file}: {describe_losses(recording.losses)}", file=sys.stderr)
     write_recording(recording, args.output, force=args.force)
     return 0

@@ -47,7 +47,7 @@ def comparison_lines(comparison: Comparison, top: int) -> Iterator[str]:
 def _about(sample: Sample) -> str:
     seconds = format_ns(sample.block_ns * len(sample.total_ns))
     noun = "CPU" if sample.cpus == 1 else "CPUs"
-    return f"{sample.name}, {seconds} on {sample.cpus} {noun}"
+    return ", ".join((sample.name, f"{seconds} on {sample.cpus} {noun}", *sample.caveats))
 
 
 def _ratio(figure: Figure) -> str:
@@ -155,6 +155,8 @@ def comparison_as_dict(comparison: Comparison) -> dict[str, object]:
             name: {str(i): int(n) for i, n in enumerate(sample.all_durations.histogram) if n}
             for name, sample in (("a", comparison.a), ("b", comparison.b))
         },
+        "lost": {"a": comparison.a.lost, "b": comparison.b.lost},
+        "caveats": {"a": list(comparison.a.caveats), "b": list(comparison.b.caveats)},
         "stability": {
             name: list(stability_lines(sample))
             for name, sample in (("a", comparison.a), ("b", comparison.b))

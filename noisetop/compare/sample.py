@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from noisetop.errors import NoisetopError
 from noisetop.event import Interruptions
 from noisetop.histogram import BUCKETS, Counts, bucket_of, edges_ns, percentile_ns
+from noisetop.losses import describe_losses
 from noisetop.probe.result import CpuSpin, ProbeResult
 from noisetop.recording import Recording
 
@@ -70,6 +71,10 @@ class Sample:
     durations: dict[str, Durations]
     """By source, where single interruptions are known."""
     all_durations: Durations
+    lost: int = 0
+    """Events, or gaps of a probe, that none of these figures know of."""
+    caveats: tuple[str, ...] = ()
+    """What was lost or damaged, in words, not harmless on a terminal."""
 
     def columns(self, labels: Sequence[str]) -> tuple[Table, Table]:
         """Counts and net times per block of these sources, zeros where they did not occur."""
@@ -87,17 +92,12 @@ class Sample:
         return self._only(chosen), self._only(~chosen)
 
     def _only(self, chosen: npt.NDArray[np.bool_]) -> Sample:
-        return Sample(
-            self.name,
-            self.block_ns,
-            self.cpus,
-            self.labels,
-            self.counts[chosen],
-            self.net_ns[chosen],
-            self.total_counts[chosen],
-            self.total_ns[chosen],
-            self.durations,
-            self.all_durations,
+        return replace(
+            self,
+            counts=self.counts[chosen],
+            net_ns=self.net_ns[chosen],
+            total_counts=self.total_counts[chosen],
+            total_ns=self.total_ns[chosen],
         )
 
 
@@ -132,6 +132,8 @@ def sample_of_recording(name: str, recording: Recording, block_ns: int) -> Sampl
         total_ns=net.sum(axis=1),
         durations={recording.sources[i].label: one for i, one in tally.durations.items()},
         all_durations=everything,
+        lost=recording.losses.total,
+        caveats=tuple(filter(None, (describe_losses(recording.losses), recording.damage))),
     )
 
 
@@ -182,6 +184,7 @@ def sample_of_result(name: str, result: ProbeResult) -> Sample:
     if size < MIN_BLOCKS:
         raise NoisetopError(f"{name} is too short to compare: spin for a second at least")
     labels = tuple(sorted({label for cpu in cpus for label in cpu.blocks.sources}))
+    unstored = sum(cpu.unstored_gaps for cpu in cpus)
     return Sample(
         name=name,
         block_ns=cpus[0].blocks.length_ns,
@@ -193,6 +196,8 @@ def sample_of_result(name: str, result: ProbeResult) -> Sample:
         total_ns=_summed([cpu.blocks.lost_ns for cpu in cpus], size),
         durations={},
         all_durations=_gap_durations(cpus),
+        lost=unstored,
+        caveats=(f"{unstored} gaps were counted only",) if unstored else (),
     )
 
 

@@ -17,6 +17,7 @@ from noisetop.compare.sample import sample_of_result
 from noisetop.compare.stability import stability_lines
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.probe.files import write_result
+from noisetop.summary import Losses
 from tests.compare.samples import recording, sample
 from tests.probe.results import EVIL, numa_result, spin_result
 
@@ -46,6 +47,18 @@ def test_json_holds_what_the_text_tells() -> None:
     assert "timer › local_timer › tick_nohz_handler" in told["changed"]
     assert {"a", "b", "low", "high", "p", "significant"} <= set(told["total"]["time_ns_per_s"])
     assert sum(told["histograms"]["a"].values()) == int(pair[0].total_counts.sum())
+
+
+def test_what_was_lost_stands_beside_the_totals() -> None:
+    whole, cut = recording(10, seed=3), recording(10, seed=3)
+    cut.losses, cut.damage = Losses({1: {"ring_full": 7}}), "it was cut short"
+    comparison = compare(sample(whole, "one"), sample(cut, "two"))
+    first, second, *_ = comparison_lines(comparison, 3)
+    assert first.endswith("on 1 CPU, lost 0")
+    assert "LOST 7 events" in second
+    assert second.endswith("it was cut short")
+    told = comparison_as_dict(comparison)
+    assert told["lost"] == {"a": 0, "b": 7}
 
 
 def test_names_command_no_terminal() -> None:
