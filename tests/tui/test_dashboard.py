@@ -2,92 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import replace
-
 import pytest
-from textual.pilot import Pilot
 
 from noisetop.absence import Absence
-from noisetop.diagnosis import diagnose
 from noisetop.errors import NoisetopError
-from noisetop.hardware_figures import STEAL, HardwareFigure
-from noisetop.live import Sample
 from noisetop.summary import Losses, OwnCost, Summary
-from noisetop.trigger import Trigger
-from noisetop.trigger_totals import TriggerSummary
 from noisetop.tui.app import Dashboard
-from noisetop.tui.causes_screen import CausesScreen
 from noisetop.tui.feed_reader import NewSample
-from noisetop.tui.hardware_screen import HardwareScreen
 from noisetop.tui.help_screen import HelpScreen
 from noisetop.tui.line_table import LineTable
-from noisetop.tui.trigger_screen import TriggerScreen, TriggerTable
 from tests.builders import SECOND_NS, START_NS, FakeFeed, cpu, growing, sample, source, summary
-from tests.diagnosis.cases import share
-from tests.diagnosis.test_rules import evidence
-
-TICK = ("timer", "local_timer", "tick_nohz_handler")
-DISK = ("irq", "36 virtio1-req.0")
-RCU = ("softirq", "RCU")
-
-
-def _sample(seconds: int = 1, **fields: object) -> Sample:
-    total = summary(
-        cpu(
-            1,
-            source(*TICK, durations_ns=[2_000] * 250),
-            source(*DISK, durations_ns=[40_000], max_start_ns=START_NS + SECOND_NS // 4),
-            source("thread", "kworker/1:1", durations_ns=(), idle_count=2, idle_ns=8_000),
-        ),
-        cpu(2, source(*TICK, durations_ns=[3_000] * 250), source(*RCU, durations_ns=[70_000])),
-        duration_ns=seconds * SECOND_NS,
-        **fields,  # type: ignore[arg-type]
-    )
-    interval = summary(
-        cpu(1, source(*RCU, durations_ns=[5_000])),
-        cpu(2),
-        start_ns=total.end_ns - SECOND_NS,
-    )
-    return sample(total, interval)
-
-
-@asynccontextmanager
-async def dashboard(
-    feed: FakeFeed, size: tuple[int, int] = (120, 30), refresh_ns: int | None = None
-) -> AsyncIterator[tuple[Dashboard, Pilot[None]]]:
-    app = Dashboard(feed, refresh_ns)
-    async with app.run_test(size=size) as pilot:
-        yield app, pilot
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if condition():
-            await pilot.pause()
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("the condition did not come true")
-
-
-async def shown(app: Dashboard, pilot: Pilot[None], seconds: int = 1) -> None:
-    await until(
-        pilot,
-        lambda: app.latest is not None and app.latest.total.duration_ns == seconds * SECOND_NS,
-    )
-
-
-def screen(app: Dashboard) -> str:
-    width, height = app.size
-    lines = app.screen._compositor.render_strips()
-    assert len(lines) == height
-    assert all(line.cell_length == width for line in lines)
-    return "\n".join(line.text for line in lines)
-
-
-def labels(app: Dashboard) -> list[str]:
-    return [row.label.split(" › ")[-1] for row in app.sources.rows]
+from tests.tui.driving import DISK, RCU, TICK, busy, dashboard, labels, screen, shown, until
 
 
 async def test_the_first_frame_needs_no_sample() -> None:
@@ -100,7 +25,7 @@ async def test_the_first_frame_needs_no_sample() -> None:
 
 
 async def test_a_sample_fills_both_tables() -> None:
-    async with dashboard(FakeFeed(_sample()), (150, 30)) as (app, pilot):
+    async with dashboard(FakeFeed(busy()), (150, 30)) as (app, pilot):
         await shown(app, pilot)
         assert [row.cpu.cpu for row in app.cpus.rows] == [None, 1, 2]
         assert labels(app) == ["tick_nohz_handler", "RCU", "36 virtio1-req.0"]
@@ -122,7 +47,7 @@ async def test_figures_of_every_sample_replace_the_last() -> None:
 
 
 async def test_sort_by_key_and_by_click() -> None:
-    async with dashboard(FakeFeed(_sample())) as (app, pilot):
+    async with dashboard(FakeFeed(busy())) as (app, pilot):
         await shown(app, pilot)
         await pilot.press("S")
         assert labels(app) == ["36 virtio1-req.0", "RCU", "tick_nohz_handler"]
@@ -138,7 +63,7 @@ async def test_sort_by_key_and_by_click() -> None:
 
 
 async def test_every_title_sorts_where_it_is_clicked() -> None:
-    async with dashboard(FakeFeed(_sample()), size=(200, 30)) as (app, pilot):
+    async with dashboard(FakeFeed(busy()), size=(200, 30)) as (app, pilot):
         await shown(app, pilot)
         for column in app.sources.columns:
             line = screen(app).splitlines()[app.sources.region.y]
@@ -148,7 +73,7 @@ async def test_every_title_sorts_where_it_is_clicked() -> None:
 
 
 async def test_the_cpu_table_sorts_on_its_own_and_skips_the_history() -> None:
-    async with dashboard(FakeFeed(_sample())) as (app, pilot):
+    async with dashboard(FakeFeed(busy())) as (app, pilot):
         await shown(app, pilot)
         app.cpus.focus()
         names = []
@@ -163,7 +88,7 @@ async def test_the_cpu_table_sorts_on_its_own_and_skips_the_history() -> None:
 
 
 async def test_filter_while_typing_then_keep_then_clear() -> None:
-    async with dashboard(FakeFeed(_sample())) as (app, pilot):
+    async with dashboard(FakeFeed(busy())) as (app, pilot):
         await shown(app, pilot)
         await pilot.press("slash", *"TiCk")
         assert labels(app) == ["tick_nohz_handler"]
@@ -201,21 +126,21 @@ async def test_pause_freezes_the_tables_but_not_the_time() -> None:
 
 
 async def test_reset_drops_what_came_before() -> None:
-    feed = FakeFeed(_sample(5))
+    feed = FakeFeed(busy(5))
     async with dashboard(feed) as (app, pilot):
         await shown(app, pilot, 5)
         await pilot.press("r")
-        app.on_new_sample(NewSample(_sample(6), resets=0))  # was under way
+        app.on_new_sample(NewSample(busy(6), resets=0))  # was under way
         assert app.latest is None
         assert "waiting for the first second" in screen(app)
         await until(pilot, lambda: feed.resets == 1)
-        feed.push(_sample(1))
+        feed.push(busy(1))
         await shown(app, pilot)
         assert "since reset 00:00:01" in screen(app)
 
 
 async def test_a_row_per_cpu_or_all_together() -> None:
-    async with dashboard(FakeFeed(_sample())) as (app, pilot):
+    async with dashboard(FakeFeed(busy())) as (app, pilot):
         await shown(app, pilot)
         await pilot.press("c")
         assert [(row.cpu, row.source.net_ns) for row in app.sources.rows] == [
@@ -229,7 +154,7 @@ async def test_a_row_per_cpu_or_all_together() -> None:
 
 
 async def test_enter_on_a_cpu_shows_its_sources_only() -> None:
-    async with dashboard(FakeFeed(_sample())) as (app, pilot):
+    async with dashboard(FakeFeed(busy())) as (app, pilot):
         await shown(app, pilot)
         app.cpus.focus()
         await pilot.press("down", "j", "enter")
@@ -244,7 +169,7 @@ async def test_enter_on_a_cpu_shows_its_sources_only() -> None:
 
 
 async def test_what_ran_idle_is_shown_on_demand() -> None:
-    async with dashboard(FakeFeed(_sample()), size=(200, 30)) as (app, pilot):
+    async with dashboard(FakeFeed(busy()), size=(200, 30)) as (app, pilot):
         await shown(app, pilot)
         assert "kworker/1:1" not in labels(app)
         await pilot.press("i")
@@ -255,7 +180,7 @@ async def test_what_ran_idle_is_shown_on_demand() -> None:
 
 
 async def test_figures_of_the_last_interval_alone() -> None:
-    async with dashboard(FakeFeed(_sample(3))) as (app, pilot):
+    async with dashboard(FakeFeed(busy(3))) as (app, pilot):
         await shown(app, pilot, 3)
         await pilot.press("t")
         assert labels(app) == ["RCU"]
@@ -283,19 +208,19 @@ async def test_the_cursor_stays_on_its_row() -> None:
 
 async def test_losses_are_an_alert_with_reasons() -> None:
     lost = Losses(by_cpu={2: {"ring_full": 1_234}})
-    async with dashboard(FakeFeed(_sample(losses=lost))) as (app, pilot):
+    async with dashboard(FakeFeed(busy(losses=lost))) as (app, pilot):
         await shown(app, pilot)
         assert "! running 00:00:01  LOST 1234 events: ring full 1234 (CPU 2)" in screen(app)
 
 
 async def test_the_cost_of_the_tool_and_a_missing_housekeeping_cpu() -> None:
     cost = OwnCost(cpu_ns=12_300_000, bpf_ns_per_run=60.0, bpf_runs=10_000, housekeeping="0,3")
-    async with dashboard(FakeFeed(_sample(own_cost=cost))) as (app, pilot):
+    async with dashboard(FakeFeed(busy(own_cost=cost))) as (app, pilot):
         await shown(app, pilot)
         assert "own CPU 1.23% (mean 1.23%)  BPF ≤ 120 ns/event, 0.030% of each CPU" in screen(app)
         assert "house: CPU 0,3" in screen(app)
     cost = OwnCost(cpu_ns=1, bpf_ns_per_run=None)
-    async with dashboard(FakeFeed(_sample(own_cost=cost))) as (app, pilot):
+    async with dashboard(FakeFeed(busy(own_cost=cost))) as (app, pilot):
         await shown(app, pilot)
         assert "! NO CPU LEFT TO KEEP HOUSE" in screen(app)
         assert "BPF not measured" in screen(app)
@@ -303,13 +228,13 @@ async def test_the_cost_of_the_tool_and_a_missing_housekeeping_cpu() -> None:
 
 async def test_a_cpu_that_is_offline_is_an_alert() -> None:
     gone = (Absence(1, START_NS, None), Absence(2, START_NS, START_NS + 1))
-    async with dashboard(FakeFeed(_sample(absences=gone))) as (app, pilot):
+    async with dashboard(FakeFeed(busy(absences=gone))) as (app, pilot):
         await shown(app, pilot)
         assert "! running 00:00:01  CPU 1 OFFLINE, CPU 2 was offline  lost 0" in screen(app)
 
 
 async def test_help_lists_what_is_missing_and_closes() -> None:
-    feed = FakeFeed(_sample(missing=("thermal_apic",)))
+    feed = FakeFeed(busy(missing=("thermal_apic",)))
     async with dashboard(feed, size=(100, 80)) as (app, pilot):
         await shown(app, pilot)
         assert "1 source missing (h)" in screen(app)
@@ -323,7 +248,7 @@ async def test_help_lists_what_is_missing_and_closes() -> None:
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])
 async def test_quit_lets_the_feed_go(key: str) -> None:
-    feed = FakeFeed(_sample())
+    feed = FakeFeed(busy())
     async with dashboard(feed) as (app, pilot):
         await shown(app, pilot)
         await pilot.press(key)
@@ -333,8 +258,8 @@ async def test_quit_lets_the_feed_go(key: str) -> None:
 
 
 async def test_the_end_of_the_feed_is_told_and_the_tables_stay() -> None:
-    ended = sample(_sample(2).total, ended="PID 5 (x) exited")
-    async with dashboard(FakeFeed(_sample(), ended)) as (app, pilot):
+    ended = sample(busy(2).total, ended="PID 5 (x) exited")
+    async with dashboard(FakeFeed(busy(), ended)) as (app, pilot):
         await shown(app, pilot, 2)
         assert "ENDED: PID 5 (x) exited" in screen(app)
         await pilot.press("r")
@@ -343,7 +268,7 @@ async def test_the_end_of_the_feed_is_told_and_the_tables_stay() -> None:
 
 async def test_an_error_of_the_feed_ends_the_app() -> None:
     error = NoisetopError("the kernel took the program away")
-    async with dashboard(FakeFeed(_sample(), error)) as (app, pilot):
+    async with dashboard(FakeFeed(busy(), error)) as (app, pilot):
         await until(pilot, lambda: not app.is_running)
     assert app.failure is error
 
@@ -415,7 +340,7 @@ async def test_many_cpus_scroll_below_their_sum() -> None:
 
 
 async def test_columns_that_do_not_fit_are_scrolled_to() -> None:
-    async with dashboard(FakeFeed(_sample()), (80, 24)) as (app, pilot):
+    async with dashboard(FakeFeed(busy()), (80, 24)) as (app, pilot):
         await shown(app, pilot)
         head = screen(app).splitlines()[app.sources.region.y]
         assert head.rstrip().endswith("›")
@@ -431,7 +356,7 @@ async def test_columns_that_do_not_fit_are_scrolled_to() -> None:
 
 @pytest.mark.parametrize("size", [(200, 50), (20, 5), (1, 1), (80, 24)])
 async def test_resize(size: tuple[int, int]) -> None:
-    async with dashboard(FakeFeed(_sample()), (100, 40)) as (app, pilot):
+    async with dashboard(FakeFeed(busy()), (100, 40)) as (app, pilot):
         await shown(app, pilot)
         await pilot.resize_terminal(*size)
         await pilot.pause()
@@ -442,7 +367,7 @@ async def test_resize(size: tuple[int, int]) -> None:
 
 
 async def test_only_lines_that_changed_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = _sample(2)
+    first = busy(2)
     feed = FakeFeed(first)
     async with dashboard(feed) as (app, pilot):
         await shown(app, pilot, 2)
@@ -478,7 +403,7 @@ async def test_an_exception_in_the_app_is_kept_for_one_line(
     async def fail() -> None:
         async with app.run_test() as pilot:
             monkeypatch.setattr(app, "_show_tables", broken)
-            feed.push(_sample())
+            feed.push(busy())
             await until(pilot, lambda: not app.is_running)
 
     with pytest.raises(ZeroDivisionError):
@@ -501,165 +426,3 @@ async def test_a_scroll_bar_covers_nothing() -> None:
                 assert lines[top][78:] == "› "
                 assert {line[78] for line in lines[top + 1 : top + table.size.height]} == {" "}
             feed.push(second)
-
-
-def _caused(seconds: int = 1) -> Sample:
-    triggers = (
-        TriggerSummary(Trigger("\x1b[2Jsender", 7, cpu=3), 2, 60_000 * seconds, 40_000),
-        TriggerSummary(Trigger(), 1, 20_000, 20_000),
-    )
-    one = source("ipi", "x", durations_ns=[80_000] * seconds, triggers=triggers)
-    return sample(summary(cpu(1, one, source(*RCU)), duration_ns=seconds * SECOND_NS))
-
-
-@pytest.mark.parametrize("key", ["b", "enter"])
-async def test_who_caused_a_source_in_a_panel_that_goes_on(key: str) -> None:
-    feed = FakeFeed(_caused())
-    async with dashboard(feed, (130, 30)) as (app, pilot):
-        await shown(app, pilot)
-        assert "\\x1b[2Jsender 7 on CPU 3" in screen(app)
-        await pilot.press(key)
-        panel = app.screen
-        assert isinstance(panel, TriggerScreen)
-        table = panel.query_one(TriggerTable)
-        await until(pilot, lambda: bool(table.rows))
-        assert [row.label for row in table.rows] == ["\\x1b[2Jsender 7 on CPU 3", "unknown"]
-        assert "75.00%" in screen(app)
-        feed.push(_caused(2))
-        await shown(app, pilot, 2)
-        assert [row.part.net_ns for row in table.rows] == [120_000, 20_000]
-        await pilot.press("escape")
-        assert not isinstance(app.screen, TriggerScreen)
-
-
-async def test_who_caused_it_stays_out_of_80_columns() -> None:
-    async with dashboard(FakeFeed(_caused()), (80, 24)) as (app, pilot):
-        await shown(app, pilot)
-        assert "sender" not in screen(app)
-        assert "80.0 µs" in screen(app)
-
-
-async def test_page_faults_have_lines_of_their_own_below_the_noise() -> None:
-    faults = (
-        source("fault", "major", durations_ns=[4_000, 6_000]),
-        source("fault", "major", "asleep", durations_ns=[900_000]),
-    )
-    busy = sample(summary(cpu(1, source(*TICK), faults=faults), cpu(2, source(*DISK))))
-    quiet = sample(summary(cpu(1, source(*TICK)), duration_ns=2 * SECOND_NS))
-    feed = FakeFeed(busy)
-    async with dashboard(feed, (80, 24)) as (app, pilot):
-        await shown(app, pilot)
-        titles, major = [line.split() for line in screen(app).splitlines()[-6:-4]]
-        assert titles[:3] == ["Fault", "Total", "Count"]
-        assert major == [
-            "major",
-            "10.0",
-            "µs",
-            "2",
-            "2",
-            "5.00",
-            "µs",
-            "6.00",
-            "µs",
-            "900",
-            "µs",
-            "1",
-            "900",
-            "µs",
-        ]
-        assert sorted(labels(app)) == ["36 virtio1-req.0", "tick_nohz_handler"]
-        await pilot.press("tab", "down", "down", "enter")
-        assert app.view.cpu == 2
-        assert "major" not in screen(app)
-        feed.push(quiet)
-        await shown(app, pilot, 2)
-        assert "Fault" not in screen(app)
-
-
-def _stolen(second: int) -> Sample:
-    """12 ms in each second so far, and in the last one alone 36 ms."""
-
-    def figures(each_ns: int, nmis: int) -> tuple[HardwareFigure, ...]:
-        words = "steps of 10.0 ms"
-        return (
-            *(HardwareFigure(on, STEAL, each_ns * on, None, words, 10_000_000) for on in (1, 2)),
-            HardwareFigure(1, ("hardware", "nmi"), None, nmis, "exact count"),
-            HardwareFigure(None, ("hardware", "smi"), None, 0, "exact count; each stops all CPUs"),
-        )
-
-    return sample(
-        summary(
-            cpu(1, source(*TICK)),
-            cpu(2),
-            duration_ns=second * SECOND_NS,
-            hardware=figures(4_000_000 * second, 3 * second),
-            missing_hardware=("hardware › throttle › core: \x1b[31m is absent",),
-        ),
-        summary(cpu(1, source(*TICK)), cpu(2), hardware=figures(12_000_000, 1)),
-    )
-
-
-async def test_what_the_hardware_admits_is_seen_in_the_smallest_terminal() -> None:
-    feed = FakeFeed(_stolen(1))
-    async with dashboard(feed, (80, 24)) as (app, pilot):
-        await shown(app, pilot)
-        lines = screen(app).splitlines()
-        told = "hardware (w)  steal 12.0 ms/s (±10.0 ms per CPU)  nmi 3  none: smi"
-        assert lines[-4].strip() == told
-        titles = lines[1]
-        at = titles.index("Steal/s")
-        cells = [line[at : at + 7].strip() for line in lines[2:5]]
-        assert cells == ["12.0 ms", "4.00 ms", "8.00 ms"]
-        await pilot.press("t")
-        assert "steal 36.0 ms/s" in screen(app).splitlines()[-4]
-
-
-async def test_the_panel_tells_each_figure_with_its_resolution_and_goes_on() -> None:
-    feed = FakeFeed()
-    async with dashboard(feed, (100, 30)) as (app, pilot):
-        await pilot.press("w")
-        assert not isinstance(app.screen, HardwareScreen), "there is nothing to tell yet"
-        feed.push(_stolen(1))
-        await shown(app, pilot)
-        await pilot.press("w")
-        assert isinstance(app.screen, HardwareScreen)
-        text = screen(app)
-        assert "hardware › steal  CPU 1  4.00 ms  steps of 10.0 ms" in text
-        assert "hardware › nmi    CPU 1  3 times  exact count" in text
-        assert "none on all CPUs: smi" in text
-        assert "is absent" in text
-        assert "\x1b" not in text
-        feed.push(_stolen(2))
-        await shown(app, pilot, 2)
-        assert "hardware › nmi    CPU 1  6 times" in screen(app)
-        await pilot.press("w")
-        assert not isinstance(app.screen, HardwareScreen)
-        assert app.paused is False
-
-
-async def test_a_machine_that_tells_nothing_of_its_hardware_says_so() -> None:
-    async with dashboard(FakeFeed(_sample()), (80, 24)) as (app, pilot):
-        await shown(app, pilot)
-        assert "hardware (w)  nothing is told" in screen(app).splitlines()[-4]
-
-
-async def test_causes_are_collected_while_the_panel_is_open() -> None:
-    feed = FakeFeed(_sample())
-    async with dashboard(feed, (80, 24)) as (app, pilot):
-        await shown(app, pilot)
-        assert "d causes" in screen(app)
-        assert not feed.diagnosing
-        await pilot.press("d")
-        assert isinstance(app.screen, CausesScreen)
-        assert feed.diagnosing
-        assert "collecting from now on" in screen(app)
-        found = diagnose(evidence(share(*RCU, net_ns=1_000_000), share("thread", "\x1b[2Jx")))
-        feed.push(replace(_sample(2), diagnosis=found))
-        await shown(app, pilot, 2)
-        text = screen(app)
-        assert "Causes of noise in 1.00 s" in text
-        assert "1.00 ms/s  99 %  The kernel frees memory of its own on this CPU" in text
-        assert "rcu_nocbs=2-3 on the kernel command line" in text
-        await pilot.press("escape")
-        assert not isinstance(app.screen, CausesScreen)
-        assert not feed.diagnosing

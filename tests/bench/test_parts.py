@@ -1,0 +1,256 @@
+"""What the parts of the bench make of what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+
+from bench.bpf_stats import ProgramRuns, parse_fdinfo, parse_names
+from bench.made_up_recording import Size, write_made_up
+from bench.parts import OwnPart, PartResult, PeriodPart, Plan, all_parts, run_parts
+from bench.parts.added_time import LOADS, check_seen, ratios_of, series_of, targets_of
+from bench.parts.after_the_fact import REPORT, SCRIPT, TRACE, Job, Reading, own_jobs
+from bench.parts.after_the_fact import result_of as reading_result
+from bench.parts.capacity import FULL_SPEED, FULL_SPEED_TRIALS, STEP, Staircase, Trial
+from bench.parts.capacity import result_of as capacity_result
+from bench.parts.growth import SIZES
+from bench.parts.growth import result_of as growth_result
+from bench.parts.programs import Measured, by_name
+from bench.parts.sender_cost import setting_of
+from bench.rounds import Rounds, Turn, take_rounds
+from bench.run_once import RunOnce, run_once
+from bench.tools import Seen, Setting, Tool
+from bench.tools.bpftrace import parse_printed
+from bench.tracepoints import Tracepoint
+from bench.victim import Victim
+from noisetop.errors import NoisetopError
+from noisetop.exporters import exporters_by_suffix
+from noisetop.spool import read_spool
+from tests.bench.made import SETTING, FakeTool, rounds_of
+
+
+class TestAddedTime:
+    def test_added_time_is_what_comes_on_top_of_the_neighbours(self) -> None:
+        series = series_of(rounds_of({"noisetop record": 250}), "noisetop record", LOADS[0].name)
+        assert series.added_ns().value == pytest.approx(250)
+        assert series.growth().value == pytest.approx(250 / 7175)
+
+    def test_ratios_and_targets(self) -> None:
+        ours = cast(Tool, FakeTool("noisetop record"))
+        peer = cast(Tool, FakeTool("perf record"))
+        blind = cast(Tool, FakeTool("blind", blind_to=frozenset({"ipi", "timer"})))
+        rounds = rounds_of({"noisetop record": 400, "perf record": 1000, "blind": 10})
+        ratios = ratios_of(rounds, (ours, peer, blind))
+        assert [ratio.value for ratio in ratios.values()] == pytest.approx([0.4] * len(LOADS))
+        targets = targets_of(rounds, ratios, ["noisetop record", "perf record"])
+        assert {t.name.rsplit("/", 1)[1]: t.held for t in targets} == {
+            "noisetop record : perf record": True,
+            "noisetop record growth": False,
+        }
+
+    def test_a_tool_that_missed_events_is_refused(self) -> None:
+        rounds = rounds_of({"half": 10})
+        sent = 10 * len(LOADS)
+        few = [Turn(t.tool, t.before, t.during, t.after, Seen(sent)) for t in rounds.turns["half"]]
+        rounds.turns["half"] = few
+        with pytest.raises(NoisetopError, match=r"half recorded 1\.00 events per interruption"):
+            check_seen(rounds, [cast(Tool, FakeTool("half", per_interruption=2))])
+        seen = check_seen(rounds, [cast(Tool, FakeTool("half"))])
+        assert seen["half"]["events_per_interruption"] == 1
+
+
+class TestSharedRounds:
+    def test_parts_that_measure_periods_get_their_own_figures(self) -> None:
+        @dataclass(frozen=True, slots=True)
+        class Letters:
+            number: int
+            name: str
+            needs_root: bool = True
+
+            def measure(self, plan: Plan) -> str:
+                return self.name * 2
+
+            def evaluate(self, plan: Plan, rounds: Rounds[str]) -> PartResult:
+                return PartResult({"all": [t.during for t in rounds.turns["tool"]]}, ())
+
+        plan = Plan((cast(Tool, FakeTool("tool")),), SETTING, cast(Victim, None), rounds=2)
+        said: list[str] = []
+        results = run_parts((Letters(1, "a"), Letters(2, "b")), plan, said.append)
+        assert {name: one.figures for name, one in results.items()} == {
+            "a": {"all": ["aa", "aa"]},
+            "b": {"all": ["bb", "bb"]},
+        }
+        assert said == ["parts a, b: 2 rounds"]
+
+    def test_every_part_measures_in_one_of_two_ways(self) -> None:
+        for part in all_parts():
+            assert isinstance(part, OwnPart) != isinstance(part, PeriodPart)
+
+    def test_tools_can_differ_in_their_setting(self) -> None:
+        seen = []
+
+        def setting_for(tool: Tool) -> Setting:
+            seen.append(tool.name)
+            return SETTING
+
+        take_rounds([cast(Tool, FakeTool("a"))], setting_for, 2, lambda: 0)
+        assert seen == ["a", "a"]
+
+
+class TestSetting:
+    def test_cpus_in_the_kernels_format(self) -> None:
+        assert SETTING.cpu_list == "1"
+        assert replace(SETTING, everywhere=True).cpu_list == "0,1"
+
+    def test_senders_are_looked_for_everywhere_by_peers(self) -> None:
+        points = (Tracepoint("csd", "csd_queue_cpu"), Tracepoint("irq", "softirq_entry"))
+        setting = replace(SETTING, tracepoints=points)
+        assert setting_of(setting, cast(Tool, FakeTool("noisetop record"))) is setting
+        peers = setting_of(setting, cast(Tool, FakeTool("perf record")))
+        assert (peers.everywhere, peers.tracepoints) == (True, points[:1])
+
+
+def trial(per_second: float, lost: int, full_speed: bool = False) -> Trial:
+    return Trial(per_second, Seen(1_000, lost, 64_000), full_speed)
+
+
+class TestCapacity:
+    def test_the_rate_goes_up_without_loss_and_down_with(self) -> None:
+        stair = Staircase()
+        for _ in range(FULL_SPEED_TRIALS):
+            assert stair.next_rate() == FULL_SPEED
+            stair.add(trial(900_000, 5, full_speed=True), cpus=2)
+        assert stair.next_rate() == 450_000 / STEP
+        stair.add(trial(600_000, 5), cpus=2)
+        assert stair.next_rate() == 300_000 / STEP
+        stair.add(trial(400_000, 0), cpus=2)
+        assert stair.next_rate() == 300_000
+        assert stair.bounds() == [600_000, 400_000, 400_000]
+
+    def test_without_any_loss_it_stays_at_full_speed(self) -> None:
+        stair = Staircase()
+        for _ in range(FULL_SPEED_TRIALS + 2):
+            assert stair.next_rate() == FULL_SPEED
+            stair.add(trial(900_000, 0, full_speed=True), cpus=2)
+        assert set(stair.bounds()) == {900_000}
+
+    def test_ratio_is_the_peers_rate_over_ours(self) -> None:
+        stairs = {"noisetop record": Staircase(), "perf record": Staircase()}
+        for name, rate in (("noisetop record", 800_000), ("perf record", 200_000)):
+            for _ in range(5):
+                stairs[name].add(trial(rate, 0, full_speed=True), cpus=2)
+        result = capacity_result(stairs)
+        assert result.ratios["capacity/perf record : noisetop record"].value == 0.25
+        assert [target.held for target in result.targets] == [True]
+        assert "| 64 (64 to 64) |" in result.tables[1].markdown()
+
+    def test_what_bpftrace_printed_and_lost(self) -> None:
+        assert parse_printed("Attaching 1 probe...\n@ 5 0 77\nLost 12 events\n") == Seen(1, 12, 45)
+
+
+class TestMadeUpRecording:
+    def test_it_is_as_large_as_asked_and_can_be_read(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.noisetop"
+        records = write_made_up(path, Size(records=20_000, cpus=3, functions=5, victims=4))
+        recorded = read_spool(path)
+        summary = recorded.summary()
+        assert records >= 20_000
+        assert not recorded.damage
+        assert [cpu.cpu for cpu in summary.cpus] == [0, 1, 2]
+        events = sum(one.count for cpu in summary.cpus for one in cpu.sources)
+        assert events == records * 7 // 11
+        assert len(summary.waits) == 4
+
+    def test_net_time_and_causes_are_those_of_a_kernel(self, tmp_path: Path) -> None:
+        """Callbacks lie inside of their interrupts, and what is armed, sent and woken has its
+        cause."""
+        path = tmp_path / "x.noisetop"
+        write_made_up(path, Size(records=12_000))
+        recorded = read_spool(path)
+        for chunk in recorded.chunks():
+            for cpu in np.unique(chunk["cpu"]):
+                one = chunk[chunk["cpu"] == cpu]
+                assert one["net_ns"].sum() == one["gross_ns"][one["flags"] & 1 != 0].sum()
+        known = {
+            source.source.label
+            for cpu in recorded.summary().cpus
+            for source in cpu.sources
+            if all(part.trigger.label for part in source.triggers)
+        }
+        assert {"timer › local_timer › function_3", "ipi › reschedule"} <= known
+        assert "ipi › call_function_single › function_3" in known
+
+    def test_the_same_sizes_give_the_same_bytes(self, tmp_path: Path) -> None:
+        paths = tmp_path / "a", tmp_path / "b"
+        for path in paths:
+            write_made_up(path, Size(records=5_000))
+        assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+class TestReadingRecordings:
+    def reading(self, name: str, events: int, seconds: float) -> Reading:
+        return Reading(Job(name, (), events), [RunOnce(seconds, 1 << 28)] * 3)
+
+    def test_time_per_event_against_peers_that_read_fewer(self) -> None:
+        readings = {
+            REPORT: self.reading(REPORT, 10_000_000, 4.0),
+            TRACE: self.reading(TRACE, 10_000_000, 20.0),
+            SCRIPT: self.reading(SCRIPT, 100_000, 0.5),
+        }
+        result = reading_result(readings)
+        assert result.ratios[f"after_the_fact/{REPORT} : {SCRIPT}"].value == pytest.approx(0.08)
+        assert [target.held for target in result.targets] == [True, True, False, True, False]
+
+    def test_every_format_is_exported(self, tmp_path: Path) -> None:
+        events = {tmp_path: 5}
+        suffixes = {job.argv[-2] for job in own_jobs(tmp_path, tmp_path, tmp_path, events)}
+        assert {str(tmp_path / f"out{one}") for one in exporters_by_suffix()} <= suffixes
+
+    def test_a_command_and_what_it_took(self, tmp_path: Path) -> None:
+        took = run_once(["echo", "hello"], tmp_path / "out")
+        assert (tmp_path / "out").read_text() == "hello\n"
+        assert took.seconds > 0
+        assert took.peak_bytes > 0
+        with pytest.raises(NoisetopError, match="no such file"):
+            run_once(["sh", "-c", "echo no such file >&2; exit 3"], tmp_path / "out")
+
+
+class TestGrowth:
+    def test_everything_is_held_against_the_smallest(self) -> None:
+        reading = {name: [100.0 + 10 * n] * 3 for n, name in enumerate(SIZES)}
+        result = growth_result({}, reading, 3)
+        assert [one.value for one in result.ratios.values()] == pytest.approx(
+            [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
+        )
+        assert [target.held for target in result.targets] == [True] * 5 + [False]
+        assert len(result.tables) == 1
+
+
+class TestPrograms:
+    def test_fdinfo_of_a_program(self) -> None:
+        text = "pos:\t0\nprog_id:\t7\nrun_time_ns:\t900\nrun_cnt:\t9\n"
+        assert parse_fdinfo(text) == (7, ProgramRuns(9, 900))
+        assert parse_fdinfo("pos:\t0\nflags:\t02\n") is None
+
+    def test_names(self) -> None:
+        assert parse_names('[{"id": 7, "name": "csd_entry"}, {"id": 8}]') == {
+            7: "csd_entry",
+            8: "?",
+        }
+
+    def test_programs_that_share_a_cut_name_are_added_up(self) -> None:
+        before = {1: ProgramRuns(10, 100), 2: ProgramRuns(0, 0), 3: ProgramRuns(5, 5)}
+        after = {1: ProgramRuns(12, 150), 2: ProgramRuns(3, 30), 4: ProgramRuns(9, 9)}
+        found = by_name(before, after, {1: "call_function_s", 2: "call_function_s", 4: "new"})
+        assert found == {"call_function_s": ProgramRuns(5, 80)}
+
+    def test_only_programs_of_the_disturbance_count(self) -> None:
+        delta = {"often": ProgramRuns(100, 5000), "rare": ProgramRuns(1, 100_000)}
+        measured = Measured(sent=[100, 100], programs=[delta, delta])
+        assert measured.names() == ["often"]
+        assert measured.per_run("often").value == 50
+        assert measured.per_disturbance().value == 50
