@@ -58,13 +58,7 @@ class TracerFeed:
         hardware = self.tracer.read_hardware()
         waits, stops = self.tracer.reader.waits, self.tracer.tick_stops()
         if self._reset_wanted.is_set():
-            self._reset_wanted.clear()
-            self._total = self._summarizer()
-            self._total_waits.clear()
-            self._causes.restart()
-            self._total_start_ns = self._last_ns
-            self._total_hardware = self._last_hardware
-            self._stops_at_start = self._stops_at_last
+            self._restart()
         interval = self._summarizer()
         for summarizer in (self._total, interval):
             summarizer.add(table)
@@ -94,6 +88,16 @@ class TracerFeed:
         waits.clear()
         self._last_hardware = hardware
         return sample
+
+    def _restart(self) -> None:
+        """The total begins where the last interval ended."""
+        self._reset_wanted.clear()
+        self._total = self._summarizer()
+        self._total_waits.clear()
+        self._causes.restart()
+        self._total_start_ns = self._last_ns
+        self._total_hardware = self._last_hardware
+        self._stops_at_start = self._stops_at_last
 
     def _summary(
         self,

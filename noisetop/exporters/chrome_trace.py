@@ -176,7 +176,9 @@ class _SliceWriter:
     def _text_of(self, ids: _Ids) -> bytes:
         source = self.recording.sources[ids.source]
         trigger = self.recording.triggers[ids.trigger].label
-        args: dict[str, object] = {"source": source.label}
+        args: dict[str, object] = {}
+        if len(source.path) > 1 + _NAME_STEPS:  # else category and name say it
+            args["source"] = source.label
         if trigger:
             args["trigger"] = trigger
         if ids.victim_tid:

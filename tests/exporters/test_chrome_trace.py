@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisetop.event import INTERRUPTION, Interruptions
+from noisetop.event import INTERRUPTION, Interruptions, Source
 from noisetop.exporters import chrome_trace, chrome_trace_gzip
 from noisetop.exporters._digits import width_of, write_integers, write_thousandths
 from noisetop.exporters._lanes import LaneChooser
@@ -71,7 +71,6 @@ def test_a_slice_says_all_that_is_known() -> None:
     assert (one["ph"], one["name"], one["cat"], one["pid"]) == ("X", "RCU", "softirq", 2)
     assert (one["ts"], one["dur"]) == (0.12, 0.2)
     assert one["args"] == {
-        "source": "softirq › RCU",
         "victim": "victim 100",
         "ids": [1, 100, 100, 2, 0, 0],
         "net_ns": 150,
@@ -153,7 +152,15 @@ def test_hostile_names_stay_what_they_are_and_break_nothing() -> None:
     assert b"<" not in content
     assert not [byte for byte in content if byte < 32 and byte != ord("\n")]
     hostile = slices_of(json.loads(content))[2]
-    assert hostile["args"]["source"] == f"thread › {HOSTILE} › {HOSTILE}"
+    assert (hostile["cat"], hostile["name"]) == ("thread", f"{HOSTILE} › {HOSTILE}")
+
+
+def test_a_path_that_its_name_cuts_short_is_told_whole() -> None:
+    long = Source(("irq", "36 gpio", "7 button", "handler"))
+    rows = table(interruption(0, 10, source=0), interruption(20, 10, source=len(SOURCES)))
+    short, cut = slices_of(trace_of(recording(rows, sources=(*SOURCES, long))))
+    assert "source" not in short["args"]
+    assert (cut["name"], cut["args"]["source"]) == ("7 button › handler", long.label)
 
 
 def test_everything_reads_back(tmp_path: Path) -> None:
