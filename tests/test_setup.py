@@ -472,7 +472,8 @@ MAKE = """
 case "$1" in
 check) exit {check} ;;
 test) echo "must run: ${NOISETOP_MUST_RUN:-}."; echo "{closing}"; exit {test} ;;
-test-kernels) echo "====== 5 passed in 9.00s ======"; exit {kernels} ;;
+test-kernels) echo "====== {guests} in 9.00s ======"; exit {kernels} ;;
+test-arm64) echo "====== 2 passed in 9.00s ======" ;;
 esac
 """
 CLOSING = "=================== 3 passed, 1 skipped in 0.05s ==================="
@@ -488,10 +489,15 @@ def ci(machine: Machine) -> Machine:
 
 
 def run_ci(
-    ci: Machine, check: int = 0, test: int = 0, kernels: int = 0, closing: str = CLOSING
+    ci: Machine,
+    check: int = 0,
+    test: int = 0,
+    kernels: int = 0,
+    closing: str = CLOSING,
+    guests: str = "5 passed",
 ) -> subprocess.CompletedProcess[str]:
     script = MAKE.replace("{check}", str(check)).replace("{test}", str(test))
-    script = script.replace("{kernels}", str(kernels))
+    script = script.replace("{kernels}", str(kernels)).replace("{guests}", guests)
     ci.add("make", script.replace("{closing}", closing))
     bash = shutil.which("bash")
     assert bash is not None
@@ -510,6 +516,13 @@ def test_ci_fails_when_any_part_does(ci: Machine, check: int, test: int, kernels
 def test_ci_knows_a_long_run(ci: Machine) -> None:
     closing = "================== 300 passed in 83.10s (0:01:23) =================="
     assert run_ci(ci, closing=closing).stdout.splitlines()[-1] == closing
+
+
+def test_ci_fails_when_no_guest_ran_a_test(ci: Machine) -> None:
+    assert run_ci(ci, guests="1 passed, 4 skipped").returncode == 0
+    result = run_ci(ci, guests="5 skipped")
+    assert result.returncode == 1
+    assert "make test-kernels ran no test" in result.stderr
 
 
 def test_ci_fails_without_a_closing_line(ci: Machine) -> None:
