@@ -10,7 +10,7 @@ for name in first second; do
 	mkdir $instance
 	echo 0 >$instance/tracing_on
 	echo 4 >$instance/buffer_size_kb
-	for group in context_tracking csd ipi irq irq_vectors nmi power sched thermal timer workqueue; do
+	for group in csd ipi irq irq_vectors nmi power sched thermal timer workqueue; do
 		[ ! -d $instance/events/$group ] || echo 1 >$instance/events/$group/enable
 	done
 done
