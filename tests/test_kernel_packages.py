@@ -1,26 +1,43 @@
-"""What the harness of make test-kernels reads: apt's lists, JUnit files, its own document."""
+"""What the harness of make test-kernels reads, and when it boots a kernel once more."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.kernels import document, machine, packages
+from tests.kernels import document, emulator, machine, packages
+from tests.kernels.cases import Case, read, settle
 from tests.kernels.catalogue import KERNELS
-from tests.kernels.guest import LEFT_OUT, Run, read_cases
+from tests.kernels.guest import LEFT_OUT, Run
 
 MADISON = """\
 linux-image-amd64 | 7.3~rc7-1~exp1 | http://box/debian experimental/main amd64 Packages
 linux-image-amd64 |   7.2.13-1 | http://box/debian sid/main amd64 Packages
 linux-image-amd64 |  6.1.176-1 | http://box/debian bookworm/main amd64 Packages
 """
-WAITS, ISOLATION = "tests.kernel.test_waits", "tests.kernels.inside.test_isolation"
-JUNIT = f"""<testsuites><testsuite>
-<testcase classname="{WAITS}" name="test_a"/>
-<testcase classname="{WAITS}" name="test_b[1]"><failure message="no">why</failure></testcase>
-<testcase classname="{ISOLATION}" name="test_the_tick"><skipped message="so"/></testcase>
-</testsuite></testsuites>"""
+TICK = "tests/kernels/inside/test_isolation.py::test_the_tick"
+WAITS = "tests/kernel/test_waits.py::test_"
+TOLD = "\n".join(
+    [
+        *(
+            json.dumps({"name": name, "state": state, "message": message})
+            for name, state, message in [
+                (f"{WAITS}a", "chosen", ""), (f"{WAITS}b[1]", "chosen", ""), (TICK, "chosen", ""),
+                (f"{WAITS}c", "chosen", ""), (f"{WAITS}d", "chosen", ""),
+                (f"{WAITS}a", "began", ""), (f"{WAITS}a", "passed", ""),
+                (f"{WAITS}b[1]", "began", ""), (f"{WAITS}b[1]", "failed", "why"),
+                (f"{WAITS}b[1]", "passed", ""),
+                (TICK, "began", ""), (TICK, "skipped", "so"), (TICK, "passed", ""),
+                (f"{WAITS}c", "began", ""),
+            ]
+        ),
+        '{"name": "tests/kernel/test_waits.py::test_c", "sta',
+    ]
+)  # fmt: skip
+"""As inside/tell.py writes it, of a guest that stopped while it wrote."""
 GROUPS = {
     "waits": "tests/kernel/test_waits.py",
     "isolation": "tests/kernels/inside/test_isolation.py",
@@ -76,19 +93,81 @@ def test_a_command_that_is_not_there_is_a_reason() -> None:
 
 def run_of(name: str) -> Run:
     kernel = next(kernel for kernel in KERNELS if kernel.name == name)
-    outcome = machine.Outcome(1, "", "", 9.0)
+    outcome = machine.Outcome(1, "", "")
     facts: dict[str, object] = {"release": "6.1.0", "missing": ["csd_function"], "realtime": False}
     image = packages.Image(Path("vmlinuz"), "6.1-1")
-    return Run(kernel, image, False, outcome, read_cases(JUNIT, GROUPS), facts)
+    return Run(kernel, image, False, outcome, tuple(read(TOLD, GROUPS).values()), facts)
 
 
 def test_what_came_of_the_tests_inside() -> None:
-    states = [(case.name, case.group, case.state) for case in read_cases(JUNIT, GROUPS)]
+    states = [(case.name, case.group, case.state) for case in read(TOLD, GROUPS).values()]
     assert states == [
         ("test_a", "waits", "passed"),
         ("test_b[1]", "waits", "failed"),
         ("test_the_tick", "isolation", "skipped"),
+        ("test_c", "waits", "stopped"),
+        ("test_d", "waits", "unreached"),
     ]
+
+
+def settled(*boots: str) -> tuple[str, list[list[str]]]:
+    """The states of tests a, b, c and d after boots that end with these, and what each was to run.
+
+    One letter a test that is run: p passed, f failed, s stopped, u unreached.
+    """
+    asked: list[list[str]] = []
+
+    def boot(names: Sequence[str]) -> tuple[machine.Outcome, dict[str, Case]]:
+        run = list("abcd") if "file" in names else list(names)
+        states = {"p": "passed", "f": "failed", "s": "stopped", "u": "unreached"}
+        told = {
+            name: Case(name, "waits", states[letter])
+            for name, letter in zip(run, boots[len(asked)], strict=True)
+        } if boots[len(asked)] else {}  # fmt: skip
+        asked.append(list(names))
+        return machine.Outcome(None, "", "said"), told
+
+    _, cases = settle(boot, ["file"])
+    return "".join(case.state[0] for case in cases.values()), asked
+
+
+@pytest.mark.parametrize(
+    ("boots", "states", "asked"),
+    [
+        (["pppp"], "pppp", ["file"]),
+        (["pfpp", "p"], "pppp", ["file", "b"]),
+        (["pfpp", "f"], "pfpp", ["file", "b"]),
+        (["psuu", "spp", ], "pspp", ["file", "bcd"]),
+        (["psuu", "psu", "pp"], "pppp", ["file", "bcd", "cd"]),
+        (["", "pppp"], "pppp", ["file", "file"]),
+        (["", "", "", ""], "", ["file"] * 4),
+        (["suuu", "psuu", "psu", "ps"], "ppps", ["file", "abcd", "bcd", "cd"]),
+    ],
+)  # fmt: skip
+def test_what_did_not_pass_is_booted_again(boots: list[str], states: str, asked: list[str]) -> None:
+    assert settled(*boots) == (states, [[a] if a == "file" else list(a) for a in asked])
+
+
+def test_a_guest_that_says_nothing_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "console").touch()
+    (tmp_path / "output").touch()
+    sleeper = ["sleep", "60"]
+    monkeypatch.setattr(machine, "BEGIN_S", 0)
+    assert "did not begin" in machine.run(sleeper, tmp_path, 60)
+    monkeypatch.setattr(machine, "BEGIN_S", 60)
+    monkeypatch.setattr(machine, "SILENCE_S", 0)
+    assert "it was silent for 0 s" in machine.run(sleeper, tmp_path, 60)
+    assert "0 s are over" in machine.run(sleeper, tmp_path, 0)
+    assert machine.run(["echo", "done"], tmp_path, 60) == "done\n"
+
+
+def test_the_version_of_the_emulator() -> None:
+    told = "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)\nCopyright"
+    assert emulator.version(told) == (7, 2) < emulator.NEEDED
+    assert emulator.version("QEMU emulator version 10.0.2 (Debian)") >= emulator.NEEDED
+    assert emulator.version("nothing of the kind") == (0, 0)
 
 
 def test_the_document_is_rewritten_between_its_marks(tmp_path: Path) -> None:
@@ -100,7 +179,7 @@ def test_the_document_is_rewritten_between_its_marks(tmp_path: Path) -> None:
     assert text.endswith("after\n")
     assert "old" not in text
     assert "| missing | `csd_function` |\n" in text
-    assert "| waits | 1 passed, 1 failed |\n" in text
+    assert "| waits | 1 passed, 1 failed, 2 without an end |\n" in text
     assert "| identities | did not run |\n" in text
     assert "| the tick | skipped |\n" in text
     document.rewrite(path, [run_of("bookworm")])

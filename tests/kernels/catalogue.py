@@ -43,9 +43,3 @@ ISOLATION = (
 
 EMULATION = ("tsc=reliable",)
 """Old kernels take the emulated counters for unsynchronised, and the other clocks are slow."""
-
-EMULATED_CPU = "max,avx=off,avx2=off"
-"""QEMU 7.2 emulates AVX2 wrongly: the first np.argsort of a process may leave things unsorted."""
-EMULATOR_FAILS = ("RIP: 0010:asm_exc_int3+0x0", "Oops: int3: 0000")
-"""Said of a CPU that meets a breakpoint that is gone, on old kernels for ever: the kernel had put
-it there while it rewrote its code, and QEMU goes on with what it had translated."""

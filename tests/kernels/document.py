@@ -59,9 +59,12 @@ def _result(run: Run, group: str) -> str:
     cases = run.of(group)
     failed = sum(case.state == "failed" for case in cases)
     skipped = sum(case.state == "skipped" for case in cases)
-    parts = [f"{len(cases) - failed - skipped} passed"]
+    passed = sum(case.state == "passed" for case in cases)
+    without_end = len(cases) - passed - failed - skipped
+    parts = [f"{passed} passed"]
     parts += [f"{failed} failed"] if failed else []
     parts += [f"{skipped} skipped"] if skipped else []
+    parts += [f"{without_end} without an end"] if without_end else []
     return ", ".join(parts) if cases else "did not run"
 
 

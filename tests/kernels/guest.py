@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.kernels import machine, packages
+from tests.kernels.cases import BOOTS, Case, read, settle
 from tests.kernels.catalogue import ISOLATION, Kernel
 
 FOLDER = machine.PROJECT / "build" / "kernels"
@@ -40,17 +40,10 @@ HOLD_TRACEPOINTS = Path(__file__).with_name("inside") / "hold_tracepoints.sh"
 LOAD_SHARE = 0.1
 """How much of the load of the kernel tests emulation carries."""
 PATIENCE_S = 540
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One test inside a guest."""
-
-    name: str
-    group: str
-    state: str
-    """passed, failed or skipped"""
-    message: str = ""
+TOLD = "told.jsonl"
+"""In a guest's folder: what came of its tests, by inside/tell.py."""
+FACTS = "facts.json"
+"""In a guest's folder: what it said of itself, by inside/test_offers.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +64,35 @@ class Run:
         return [case for case in self.cases if case.group == group]
 
 
-def read_cases(text: str, groups: dict[str, str]) -> tuple[Case, ...]:
-    """The tests of a JUnit file, as pytest writes it."""
-    by_module = {path.removesuffix(".py").replace("/", "."): name for name, path in groups.items()}
-    cases = []
-    for element in ElementTree.fromstring(text).iter("testcase"):
-        group = by_module.get(element.get("classname", ""), "")
-        state, message = "passed", ""
-        for child in element:
-            if child.tag in ("failure", "error"):
-                state, message = "failed", f"{child.get('message', '')}\n{child.text or ''}"
-            elif child.tag == "skipped" and state == "passed":
-                state, message = "skipped", child.get("message", "")
-        cases.append(Case(element.get("name", ""), group, state, message))
-    return tuple(cases)
-
-
-def pytest_command(kernel: Kernel, report: Path, paths: Sequence[str], share: float) -> str:
-    """The shell command that runs tests inside."""
+def pytest_command(kernel: Kernel, folder: Path, names: Sequence[str], share: float) -> str:
+    """The shell command that runs tests inside, and has what came of them written in the folder."""
     words = [
         str(HOLD_TRACEPOINTS), "env", "NOISETOP_MUST_RUN=kernel", f"NOISETOP_KERNEL={kernel.name}",
-        f"NOISETOP_FACTS={report.with_name('facts.json')}", f"NOISETOP_LOAD_SHARE={share}",
-        "PYTHONDONTWRITEBYTECODE=1", sys.executable, "-m", "pytest", "-p", "no:cacheprovider",
-        "--basetemp=/tmp/pytest", "--durations=10", "--tb=short", f"--junitxml={report}",
-        *(f"--deselect={name}" for name in LEFT_OUT), *paths,
+        f"NOISETOP_FACTS={folder / FACTS}", f"NOISETOP_TOLD={folder / TOLD}",
+        f"NOISETOP_LOAD_SHARE={share}", "PYTHONDONTWRITEBYTECODE=1",
+        sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.kernels.inside.tell",
+        "--basetemp=/tmp/pytest", "--durations=10", "--tb=short",
+        *(f"--deselect={name}" for name in LEFT_OUT), *names,
     ]  # fmt: skip
     return shlex.join(words)
+
+
+def run_tests(
+    boot: Callable[[Sequence[str]], machine.Outcome],
+    folder: Path,
+    groups: Mapping[str, str],
+    boots: int = BOOTS,
+) -> tuple[machine.Outcome, dict[str, Case]]:
+    """Boots, more than once where need be, until all tests of the groups came to an end."""
+    told = folder / TOLD
+    (folder / FACTS).unlink(missing_ok=True)
+
+    def once(names: Sequence[str]) -> tuple[machine.Outcome, dict[str, Case]]:
+        told.unlink(missing_ok=True)
+        outcome = boot(names)
+        return outcome, read(told.read_text(), groups) if told.exists() else {}
+
+    return settle(once, list(groups.values()), boots)
 
 
 RUNS: dict[Kernel, Run] = {}
@@ -116,24 +112,14 @@ def _run(kernel: Kernel) -> Run:
     machine.check_tools()
     image = packages.fetch(kernel.package, kernel.suites)
     accelerated = machine.kvm_works(image)
-    done = _boot(kernel, image, accelerated)
-    failed = [case.name for case in done.cases if case.state != "passed"]
-    if not accelerated and (failed or done.outcome.status is None):
-        print(f"{image.version}: once more after {', '.join(failed) or done.outcome.told()}")
-        done = _boot(kernel, image, accelerated)
-    return done
-
-
-def _boot(kernel: Kernel, image: packages.Image, accelerated: bool) -> Run:
     folder = FOLDER / kernel.name
-    report, facts = folder / "junit.xml", folder / "facts.json"
-    for path in (report, facts):
-        path.unlink(missing_ok=True)
     share = 1.0 if accelerated else LOAD_SHARE
-    command = pytest_command(kernel, report, list(GROUPS.values()), share)
-    outcome = machine.boot(image, folder, command, arguments=ISOLATION, patience_s=PATIENCE_S)
-    return Run(
-        kernel, image, accelerated, outcome,
-        read_cases(report.read_text(), GROUPS) if report.exists() else (),
-        json.loads(facts.read_text()) if facts.exists() else {},
-    )  # fmt: skip
+
+    def boot(names: Sequence[str]) -> machine.Outcome:
+        command = pytest_command(kernel, folder, names, share)
+        return machine.boot(image, folder, command, arguments=ISOLATION, patience_s=PATIENCE_S)
+
+    outcome, cases = run_tests(boot, folder, GROUPS, 1 if accelerated else BOOTS)
+    facts = folder / FACTS
+    told = json.loads(facts.read_text()) if facts.exists() else {}
+    return Run(kernel, image, accelerated, outcome, tuple(cases.values()), told)

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,12 +14,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.kernels.catalogue import EMULATED_CPU, EMULATION, EMULATOR_FAILS
+from tests.kernels import emulator
+from tests.kernels.catalogue import EMULATION
 from tests.kernels.packages import Image, UnavailableError
 
 PROJECT = Path(__file__).parents[2]
 VNG = Path(sys.executable).with_name("vng")
 KVM = Path("/dev/kvm")
+BOOTS = 4
+"""How often a guest is booted at most until it begins with its command."""
+BEGIN_S = 60
+"""A guest that does not begin with its command in this time does not any more."""
+SILENCE_S = 180
+"""A guest that says nothing for so long does not any more."""
 KVM_PATIENCE_S = 20
 """A boot with KVM takes two seconds where it works; on some machines the guest hangs."""
 
@@ -35,7 +41,6 @@ class Outcome:
     """stdout and stderr of the command."""
     console: str
     """What the guest's kernel said."""
-    seconds: float
 
     def told(self, lines: int = 40) -> str:
         """The end of what was said, for the message of a failure."""
@@ -45,8 +50,7 @@ class Outcome:
 
 def check_tools() -> None:
     """Raises UnavailableError when no machine can be emulated here."""
-    if not shutil.which("qemu-system-x86_64"):
-        raise UnavailableError("qemu-system-x86_64 is not installed: make test-kernels installs it")
+    emulator.find()
     if not VNG.exists():
         raise UnavailableError("virtme-ng is not installed: make test-kernels installs it")
     if os.uname().machine != "x86_64":
@@ -68,54 +72,84 @@ def boot(
 
     The command may write to /tmp, which is forgotten, and to ``folder``, which is not.
     ``arguments`` go to the kernel's command line. ``kvm`` is whatever works when it is None.
+    A guest that does not begin with the command is booted again, at most BOOTS times: the emulator
+    may end or stand still, which says nothing about what the guest was to run.
     """
     check_tools()
     folder.mkdir(parents=True, exist_ok=True)
-    output, status = folder / "output", folder / "status"
-    status.unlink(missing_ok=True)
-    output.write_text("")
-    script = folder / "command"
-    project, out, end = (shlex.quote(str(path)) for path in (PROJECT, output, status))
-    script.write_text(
-        f"cd {project}\n( {command}\n) >{out} 2>&1 </dev/null\necho $? >{end}\nsync\n"
-    )
     accelerated = kvm_works(image) if kvm is None else kvm
     arguments = (*arguments, *(() if accelerated else EMULATION))
     words: list[str | Path] = [
-        VNG, "--verbose", "--run", image.path, "--cpus", str(cpus), "--memory", memory,
-        "--rwdir", folder, "--append", " ".join(arguments), "--", f"sh {shlex.quote(str(script))}",
+        VNG, *emulator.find().options(accelerated=accelerated), "--verbose", "--force-9p",
+        "--run", image.path, "--cpus", str(cpus), "--memory", memory, "--rwdir", folder,
+        "--append", " ".join(arguments), "--", f"sh {shlex.quote(str(_script(folder, command)))}",
     ]  # fmt: skip
-    if not accelerated:
-        words[1:1] = ["--disable-kvm", f"--qemu-opts=-cpu {EMULATED_CPU}"]
-    began = time.monotonic()
-    console = _run(words, folder / "console", patience_s)
-    if not status.exists() and any(told in console for told in EMULATOR_FAILS):
-        print("the emulator failed, booting once more")
-        console = _run(words, folder / "console", patience_s)
+    for left in reversed(range(1 if accelerated else BOOTS)):
+        (folder / "status").unlink(missing_ok=True)
+        (folder / "begun").unlink(missing_ok=True)
+        (folder / "output").write_text("")
+        console = run(words, folder, patience_s)
+        if (folder / "begun").exists() or not left:
+            break
+        print(f"booting once more, the guest did not begin: {console[-200:]}")
+    status = folder / "status"
     said = status.read_text().strip() if status.exists() else ""
-    return Outcome(
-        int(said) if said else None, output.read_text(errors="replace"), console,
-        time.monotonic() - began,
-    )  # fmt: skip
+    output = (folder / "output").read_text(errors="replace")
+    return Outcome(int(said) if said else None, output, console)
 
 
-def _run(words: Sequence[str | Path], log: Path, patience_s: float) -> str:
-    """Runs it with its output in a file, and ends it with all that it started when time is up."""
+def _script(folder: Path, command: str) -> Path:
+    """What the guest runs: the command, with notes in the folder of how far it came."""
+    begun, output, status, project = (
+        shlex.quote(str(path))
+        for path in (folder / "begun", folder / "output", folder / "status", PROJECT)
+    )
+    script = folder / "command"
+    script.write_text(
+        f"cd {project}\necho >{begun}\n( {command}\n) >{output} 2>&1 </dev/null\n"
+        f"echo $? >{status}\nsync\n"
+    )
+    return script
+
+
+def run(words: Sequence[str | Path], folder: Path, patience_s: float) -> str:
+    """What the guest says on its console. It is ended, with all that it started, when time is up,
+    when it does not begin, or when it is silent for too long."""
     path = f"{VNG.parent}:{os.environ.get('PATH', '')}"
+    log = folder / "console"
     with log.open("wb") as file:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
             start_new_session=True, env={**os.environ, "PATH": path}, cwd=PROJECT,
         )  # fmt: skip
         try:
-            process.wait(timeout=patience_s)
-        except subprocess.TimeoutExpired:
-            file.write(f"\nended after {patience_s:.0f} s\n".encode())
+            why = _watch(process, folder, patience_s)
+            file.write(f"\nended: {why}\n".encode() if why else b"")
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return log.read_text(errors="replace")
+
+
+def _watch(process: subprocess.Popen[bytes], folder: Path, patience_s: float) -> str:
+    """Waits for its end, and tells why it is not waited for any longer."""
+    said = [folder / "console", folder / "output"]
+    began = last = time.monotonic()
+    size = -1
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=0.5)
+            return ""
+        now = time.monotonic()
+        before, size = size, sum(path.stat().st_size for path in said)
+        last = now if size != before else last
+        if now - began > patience_s:
+            return f"{patience_s:.0f} s are over"
+        if now - began > BEGIN_S and not (folder / "begun").exists():
+            return f"its command did not begin in {BEGIN_S} s"
+        if now - last > SILENCE_S:
+            return f"it was silent for {SILENCE_S} s"
 
 
 @functools.cache

@@ -1,4 +1,7 @@
-"""Kernels out of Debian's archive, unpacked into a cache; the machine's own apt stays as it is."""
+"""Kernels, and a QEMU for them, out of Debian's archive, unpacked into a cache.
+
+The machine's own apt stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,11 @@ from pathlib import Path
 
 PATIENCE_S = 600
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-SUITES = ("bullseye", "bookworm", "trixie", "sid", "experimental")
+SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "sid", "experimental")
 # What makes a kernel bootable: since 7.3 in packages of their own.
 PARTS = re.compile(r"linux-(?:image|binary|modules|base)-\d[\w.+~-]*$")
 HEADERS = re.compile(r"linux-headers-[\w.+~-]*\d[\w.+~-]*$")
+EMULATOR = re.compile(r"qemu-system-(?:x86|data)$")
 
 _CONFIGURATION = """\
 Dir::Etc::sourcelist "{folder}/sources.list";
@@ -132,6 +136,12 @@ def fetch(package: str, suites: Sequence[str]) -> Image:
 def fetch_headers(package: str, suites: Sequence[str]) -> Path:
     """Where the newest version of a kernel's headers is unpacked."""
     folder, _ = _newest_unpacked(package, suites, HEADERS)
+    return folder
+
+
+def fetch_emulator(suites: Sequence[str]) -> Path:
+    """Where the newest QEMU for x86-64 is unpacked; it needs this machine's libraries."""
+    folder, _ = _newest_unpacked("qemu-system-x86", suites, EMULATOR)
     return folder
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from noisetop import bcc
 from tests.kernels import guest, machine, packages
+from tests.kernels.cases import Case
 from tests.kernels.catalogue import KERNELS
 
 BOOKWORM = next(kernel for kernel in KERNELS if kernel.name == "bookworm")
@@ -23,7 +25,7 @@ PATIENCE_S = 900
 """The compiler has much to do for an emulated CPU."""
 
 
-def command(headers: Path, refusal: Path, report: Path) -> str:
+def command(headers: Path, refusal: Path, names: Sequence[str]) -> str:
     """What the guest does: hides its BTF, is refused, gets its headers, runs the tests."""
     noisetop = shlex.join([sys.executable, "-m", "noisetop", "-c", "1", "--plain", "1", "1"])
     sources = shlex.quote(str(headers / "usr/src"))
@@ -35,28 +37,30 @@ mkdir $modules
 {noisetop} >{shlex.quote(str(refusal))} 2>&1
 ln -s {sources}/linux-headers-$(uname -r) $modules/build
 ln -s {sources}/linux-headers-*-common $modules/source
-{guest.pytest_command(BOOKWORM, report, list(GROUPS.values()), guest.LOAD_SHARE)}"""
+{guest.pytest_command(BOOKWORM, FOLDER, names, guest.LOAD_SHARE)}"""
 
 
 @functools.cache
-def outcome() -> tuple[machine.Outcome, str, tuple[guest.Case, ...]]:
+def outcome() -> tuple[machine.Outcome, str, tuple[Case, ...]]:
     """The guest's end, what it said without headers, and its tests."""
     machine.check_tools()
     if not bcc.find_interpreter():
         raise packages.UnavailableError("BCC is not installed: apt install python3-bpfcc")
     image = packages.fetch(BOOKWORM.package, BOOKWORM.suites)
     headers = packages.fetch_headers("linux-headers-amd64", BOOKWORM.suites)
-    report, refusal = FOLDER / "junit.xml", FOLDER / "refusal"
-    for path in (report, refusal):
-        path.unlink(missing_ok=True)
-    done = machine.boot(
-        image, FOLDER, command(headers, refusal, report), patience_s=PATIENCE_S
-    )  # fmt: skip
-    cases = guest.read_cases(report.read_text(), GROUPS) if report.exists() else ()
-    return done, refusal.read_text() if refusal.exists() else "", cases
+    refusal = FOLDER / "refusal"
+    refusal.unlink(missing_ok=True)
+
+    def boot(names: Sequence[str]) -> machine.Outcome:
+        script = command(headers, refusal, names)
+        return machine.boot(image, FOLDER, script, patience_s=PATIENCE_S)
+
+    done, cases = guest.run_tests(boot, FOLDER, GROUPS)
+    said = refusal.read_text() if refusal.exists() else ""
+    return done, said, tuple(cases.values())
 
 
-def outcome_or_skip() -> tuple[machine.Outcome, str, tuple[guest.Case, ...]]:
+def outcome_or_skip() -> tuple[machine.Outcome, str, tuple[Case, ...]]:
     try:
         return outcome()
     except packages.UnavailableError as error:

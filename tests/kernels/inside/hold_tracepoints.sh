@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs a command while every tracepoint that noisetop knows has two listeners that write nothing down.
-# The first two make the kernel rewrite its code, those after them do not; and QEMU, now and then, goes on with the
-# code that was there halfway through (EMULATOR_FAILS in catalogue.py). So it is rewritten once, while all is quiet.
+# The first two make the kernel rewrite its code, those after them do not; and QEMU 7.2, now and then, goes on with the
+# code that was there halfway through (emulator.py). So it is rewritten once, while all is quiet.
 set -eu
 tracing=/sys/kernel/tracing
 mountpoint -q $tracing || mount -t tracefs none $tracing
