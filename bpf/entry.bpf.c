@@ -54,17 +54,7 @@ int entry_end(u64 *ctx)
 		source = page_fault_source;
 	if (nested_ns > gross_ns)
 		noise_lose(c, NOISE_LOSS_NEGATIVE);
-	struct noise_event event = {
-		.start_ns = start_ns,
-		.gross_ns = gross_ns,
-		.net_ns = nested_ns > gross_ns ? 0 : gross_ns - nested_ns,
-		.tid = c->tid,
-		.victim_tid = c->tid,
-		.cpu = c->cpu,
-		.source = source,
-		.parent_source = source,
-		.level = NOISE_LEVEL_APART,
-	};
-	noise_record(c, &event);
+	noise_record_apart(c, source, source, start_ns, now_ns,
+			   nested_ns > gross_ns ? 0 : gross_ns - nested_ns);
 	return 0;
 }

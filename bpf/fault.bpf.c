@@ -55,23 +55,6 @@ int fault_begin(void *ctx)
 	return 0;
 }
 
-static __always_inline void fault_record(struct noise_cpu *c, u32 source, u32 kind, u64 start_ns,
-					 u64 end_ns, u64 net_ns)
-{
-	struct noise_event event = {
-		.start_ns = start_ns,
-		.gross_ns = end_ns - start_ns,
-		.net_ns = net_ns,
-		.tid = c->tid,
-		.victim_tid = c->tid,
-		.cpu = c->cpu,
-		.source = source,
-		.parent_source = kind,
-		.level = NOISE_LEVEL_APART,
-	};
-	noise_record(c, &event);
-}
-
 static __always_inline int fault_end(u32 kind)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -89,10 +72,10 @@ static __always_inline int fault_end(u32 kind)
 	fault->tid = 0;
 	if (kind == minor_source && fault->hints != kernel_numa_hints(task))
 		kind = numa_hint_source;
-	fault_record(c, kind, kind, fault->start_ns, now_ns, fault->ran_ns);
+	noise_record_apart(c, kind, kind, fault->start_ns, now_ns, fault->ran_ns);
 	if (fault->slept_ns)
-		fault_record(c, asleep_source, kind, fault->slept_from_ns, fault->slept_until_ns,
-			     fault->slept_ns);
+		noise_record_apart(c, asleep_source, kind, fault->slept_from_ns,
+				   fault->slept_until_ns, fault->slept_ns);
 	return 0;
 }
 

@@ -195,6 +195,24 @@ static __always_inline void noise_record(struct noise_cpu *c, const struct noise
 	noise_commit(c, event, writer);
 }
 
+/* Records a stretch of the victim that runs here which is no noise: its source, what that is a part of. */
+static __always_inline void noise_record_apart(struct noise_cpu *c, u32 source, u32 parent,
+					       u64 start_ns, u64 end_ns, u64 net_ns)
+{
+	struct noise_event event = {
+		.start_ns = start_ns,
+		.gross_ns = end_ns - start_ns,
+		.net_ns = net_ns,
+		.tid = c->tid,
+		.victim_tid = c->tid,
+		.cpu = c->cpu,
+		.source = source,
+		.parent_source = parent,
+		.level = NOISE_LEVEL_APART,
+	};
+	noise_record(c, &event);
+}
+
 /* The frame that a callback of this level runs in. */
 static __always_inline u32 noise_level_below(u32 level)
 {
