@@ -31,8 +31,10 @@ def may_trace(root: Path = ROOT) -> bool:
 
 def sudo_command() -> str:
     """The command that is running, with sudo in front; sudo has a PATH of its own."""
-    program = str(Path(sys.argv[0]).absolute())
-    return shlex.join(["sudo", program, *sys.argv[1:]])
+    program = Path(sys.argv[0]).absolute()
+    as_module = program.name == "__main__.py"  # python3 -m noisetop
+    words = [sys.executable, "-m", program.parent.name] if as_module else [str(program)]
+    return shlex.join(["sudo", *words, *sys.argv[1:]])
 
 
 def check_privileges(root: Path = ROOT) -> None:

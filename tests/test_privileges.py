@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import errno
+import sys
 from pathlib import Path
 
 import pytest
 
 from noisetop.errors import NoisetopError
-from noisetop.privileges import check_privileges, explain, may_trace
+from noisetop.privileges import check_privileges, explain, may_trace, sudo_command
 
 
 def machine(root: Path, capabilities: int) -> Path:
@@ -44,3 +45,20 @@ def test_failed_steps_say_what_to_do(code: int, words: str) -> None:
     assert explain(code, "load", "prog 'x': bad").exit_code == 1
     with pytest.raises(NoisetopError, match=words):
         raise explain(code, "load", "prog 'x': bad")
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["/opt/bin/noisetop", "-c", "2,3"], "sudo /opt/bin/noisetop -c 2,3"),
+        (
+            ["/opt/lib/noisetop/__main__.py", "record", "-o", "a b"],
+            f"sudo {sys.executable} -m noisetop record -o 'a b'",
+        ),
+    ],
+)
+def test_the_command_with_sudo_can_be_typed(
+    monkeypatch: pytest.MonkeyPatch, argv: list[str], told: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", argv)
+    assert sudo_command() == told
