@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 import sys
@@ -23,12 +24,15 @@ _SUFFIX = re.compile(r"\.(isra|constprop|cold|part|llvm)\.[\w.]*$|\.cold$")
 _EXPRESSION = re.compile(r"([][\\.^$*+?(){}|])")
 
 
+# Every rule looks at every share: names come again far more often than there are names.
+@functools.lru_cache(maxsize=1 << 16)
+def _is_like(pattern: str, name: str) -> bool:
+    return fnmatchcase(_SUFFIX.sub("", name), pattern)
+
+
 def matches(pattern: Pattern, path: Path) -> bool:
     """Whether a path begins like the pattern. What compilers add to a name does not count."""
-    return len(pattern) <= len(path) and all(
-        fnmatchcase(_SUFFIX.sub("", step), wanted)
-        for wanted, step in zip(pattern, path, strict=False)
-    )
+    return len(pattern) <= len(path) and all(map(_is_like, pattern, path))
 
 
 def matches_exactly(pattern: Pattern, path: Path) -> bool:
@@ -77,8 +81,7 @@ class Match:
 
 
 def _any_like(patterns: Iterable[str], name: str) -> bool:
-    plain = _SUFFIX.sub("", name)
-    return any(fnmatchcase(plain, pattern) for pattern in patterns)
+    return any(_is_like(pattern, name) for pattern in patterns)
 
 
 def _literal(step: str) -> int:
