@@ -21,6 +21,8 @@ from bench.parts.growth import SIZES
 from bench.parts.growth import result_of as growth_result
 from bench.parts.programs import Measured, by_name
 from bench.parts.sender_cost import setting_of
+from bench.parts.unwatched import elsewhere
+from bench.parts.unwatched import result_of as unwatched_result
 from bench.rounds import Rounds, Turn, take_rounds
 from bench.run_once import RunOnce, run_once
 from bench.tools import Seen, Setting, Tool
@@ -112,6 +114,26 @@ class TestSetting:
         assert setting_of(setting, cast(Tool, FakeTool("noisetop record"))) is setting
         peers = setting_of(setting, cast(Tool, FakeTool("perf record")))
         assert (peers.everywhere, peers.tracepoints) == (True, points[:1])
+
+
+class TestUnwatched:
+    def test_tools_watch_the_other_cpu(self) -> None:
+        assert elsewhere(SETTING).cpu_list == "0"
+        assert elsewhere(SETTING).housekeeping == SETTING.housekeeping
+
+    def test_how_much_longer_gaps_get(self) -> None:
+        rounds: Rounds[float] = Rounds()
+        for number in range(8):
+            base = 7000.0 + number
+            for tool, more in {"noisetop record": 350.0, "perf record": 0.0}.items():
+                rounds.add(Turn(tool, base - 1, base + more, base + 1, Seen(1)))
+        result = unwatched_result(rounds)
+        (target,) = result.targets
+        assert target.name == "unwatched/noisetop record : nothing"
+        assert target.estimate.value == pytest.approx(1.05, abs=1e-3)
+        assert not target.held
+        assert set(result.ratios) == {target.name}
+        assert [row[0] for row in result.tables[0].rows] == ["noisetop record", "perf record"]
 
 
 def trial(per_second: float, lost: int, full_speed: bool = False) -> Trial:
