@@ -83,14 +83,21 @@ def run_tests(
     groups: Mapping[str, str],
     boots: int = BOOTS,
 ) -> tuple[machine.Outcome, dict[str, Case]]:
-    """Boots, more than once where need be, until all tests of the groups came to an end."""
+    """Boots, more than once where need be, until all tests of the groups came to an end.
+
+    What was told in each boot stays in the folder.
+    """
     told = folder / TOLD
-    (folder / FACTS).unlink(missing_ok=True)
+    for path in (folder / FACTS, *folder.glob(f"*{TOLD}")):
+        path.unlink(missing_ok=True)
 
     def once(names: Sequence[str]) -> tuple[machine.Outcome, dict[str, Case]]:
-        told.unlink(missing_ok=True)
         outcome = boot(names)
-        return outcome, read(told.read_text(), groups) if told.exists() else {}
+        if not told.exists():
+            return outcome, {}
+        number = len(list(folder.glob(f"*-{TOLD}"))) + 1
+        kept = told.rename(folder / f"boot-{number}-{TOLD}")
+        return outcome, read(kept.read_text(), groups)
 
     return settle(once, list(groups.values()), boots)
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 PATIENCE_S = 600
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "sid", "experimental")
 # What makes a kernel bootable: since 7.3 in packages of their own.
 PARTS = re.compile(r"linux-(?:image|binary|modules|base)-\d[\w.+~-]*$")
 HEADERS = re.compile(r"linux-headers-[\w.+~-]*\d[\w.+~-]*$")
@@ -86,15 +85,15 @@ def archive(targets: str) -> str:
 
 
 @functools.cache
-def private_apt() -> Path:
-    """The configuration file of an apt that knows all suites, its lists fetched once a run."""
+def private_apt(suites: Sequence[str]) -> Path:
+    """The configuration file of an apt that knows these suites, its lists fetched once a run."""
     targets = run("apt-get", "indextargets", "--format", "$(ORIGIN)|$(REPO_URI)")
     address = archive(targets)
-    folder = cache() / "apt"
+    folder = cache() / "apt" / "-".join(suites)
     for path in ("state/lists/partial", "cache/archives/partial"):
         (folder / path).mkdir(parents=True, exist_ok=True)
     signed = f"[signed-by={KEYRING}] " if KEYRING.exists() else ""
-    lines = [f"deb {signed}{address} {suite} main\n" for suite in SUITES]
+    lines = [f"deb {signed}{address} {suite} main\n" for suite in suites]
     (folder / "sources.list").write_text("".join(lines))
     (folder / "status").touch()
     configuration = folder / "apt.conf"
@@ -148,7 +147,7 @@ def fetch_emulator(suites: Sequence[str]) -> Path:
 def _newest_unpacked(
     package: str, suites: Sequence[str], wanted: re.Pattern[str]
 ) -> tuple[Path, str]:
-    configuration = private_apt()
+    configuration = private_apt(suites)
     listing = run("apt-cache", "madison", package, configuration=configuration)
     version = newest(listing, suites)
     folder = cache() / f"{package}_{version}"
