@@ -25,7 +25,7 @@ BOOTS = 4
 """How often a guest is booted at most until it begins with its command."""
 BEGIN_S = 60
 """A guest that does not begin with its command in this time does not any more."""
-SILENCE_S = 180
+SILENCE_S = 300
 """A guest that says nothing for so long does not any more."""
 KVM_PATIENCE_S = 20
 """A boot with KVM takes two seconds where it works; on some machines the guest hangs."""
