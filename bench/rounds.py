@@ -49,6 +49,12 @@ class Rounds(Generic[Measured]):
         return min((len(turns) for turns in self.turns.values()), default=0)
 
 
+def samples_of(rounds: Rounds[float], tool: str) -> tuple[list[float], list[float]]:
+    """What was measured with a tool, and without it around that, round by round."""
+    turns = rounds.turns[tool]
+    return [turn.during for turn in turns], [(turn.before + turn.after) / 2 for turn in turns]
+
+
 def order_of(tools: Sequence[Tool], round_number: int) -> tuple[Tool, ...]:
     """The tools, rotated by the round, so that none always follows the same one."""
     start = round_number % len(tools) if tools else 0

@@ -9,7 +9,7 @@ import numpy as np
 from bench.estimate import Estimate, estimate, median, median_difference, ratio_of_differences
 from bench.parts import Part, PartResult, Plan
 from bench.parts.added_time import STEADY_PERCENTILE
-from bench.rounds import Rounds, take_rounds
+from bench.rounds import Rounds, samples_of, take_rounds
 from bench.table import Table, with_interval
 from bench.tools import Setting, Tool, is_ours, missing_tools
 from bench.tools.bpftrace import SENDERS
@@ -55,12 +55,6 @@ class SenderCost:
             tools, lambda tool: setting_of(plan.setting, tool), plan.rounds, measure
         )
         return result_of(rounds)
-
-
-def samples_of(rounds: Rounds[float], tool: str) -> tuple[list[float], list[float]]:
-    """The call with the tool and without it, round by round."""
-    turns = rounds.turns[tool]
-    return [turn.during for turn in turns], [(turn.before + turn.after) / 2 for turn in turns]
 
 
 def result_of(rounds: Rounds[float]) -> PartResult:

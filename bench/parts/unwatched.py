@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from bench.estimate import Estimate, Floats, estimate, median, median_difference
+from bench.estimate import (
+    Estimate,
+    Floats,
+    estimate,
+    median,
+    median_difference,
+    relative_difference,
+)
 from bench.parts import Part, PartResult, Plan, Target
 from bench.parts.added_time import STEADY_PERCENTILE
-from bench.rounds import Rounds, take_rounds
+from bench.rounds import Rounds, samples_of, take_rounds
 from bench.table import Table, with_interval
 from bench.tools import Setting, is_ours
 from bench.tools.noisetop import RECORD
@@ -47,15 +52,9 @@ class Unwatched:
         return result_of(take_rounds(plan.tools, elsewhere(plan.setting), plan.rounds, measure))
 
 
-def samples_of(rounds: Rounds[float], tool: str) -> tuple[list[float], list[float]]:
-    """The gap with the tool and without it, round by round."""
-    turns = rounds.turns[tool]
-    return [turn.during for turn in turns], [(turn.before + turn.after) / 2 for turn in turns]
-
-
 def longer(during: Floats, without: Floats) -> Floats:
     """How long gaps are with the tool, 1 being as long as without."""
-    return np.asarray(1 + median_difference(during, without) / median(without))
+    return 1 + relative_difference(during, without)
 
 
 def result_of(rounds: Rounds[float]) -> PartResult:

@@ -28,6 +28,7 @@ def test_kernel(kernel: Kernel, group: str) -> None:
     told = "\n\n".join(f"{case.name} {case.state}: {case.message}" for case in bad)
     assert not bad, f"{len(bad)} of {len(cases)} on {done.image.version}\n{told}"
     assert cases, f"no test of this group ran on {done.image.version}:\n{done.outcome.told()}"
+    assert done.outcome.status is not None, f"the guest did not end:\n{done.outcome.told()}"
 
 
 def test_the_document_tells_what_was_seen() -> None:
