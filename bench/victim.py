@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,8 @@ from noisetop.errors import NoisetopError
 
 SOURCE = Path(__file__).with_name("victim.c")
 _TRIES = 10
+PERIODS = 4
+"""Of a load in a turn: what else the machine and its host do only ever adds, so the quietest counts."""
 _ANSWER = np.dtype(
     [(name, "=u8") for name in ("gaps", "all_gaps", "sent", "hit_in_all", "spun_ns")]
 )
@@ -74,6 +76,10 @@ class Victim:
                 break
         return spin
 
+    def spins(self, load: Load) -> list[Spin]:
+        """The periods of one turn."""
+        return [self.spin(load) for _ in range(PERIODS)]
+
     def _spin(self, load: Load) -> Spin:
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin
@@ -89,6 +95,14 @@ class Victim:
         counts = {name: int(answer[name]) for name in ("all_gaps", "sent", "hit_in_all", "spun_ns")}
         calls = np.frombuffer(_read(stdout, 4 * int(answer["gaps"])), "=u4")
         return Spin(gaps, calls_ns=calls, **counts)
+
+
+def quietest_ns(spins: Sequence[Spin], percentile: float) -> float:
+    """A percentile of the gaps in the period where it is the smallest.
+
+    Raises NoisetopError when there was a period without a gap.
+    """
+    return min(spin.steady_ns(percentile) for spin in spins)
 
 
 def _read(stream: IO[bytes], size: int) -> bytes:

