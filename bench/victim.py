@@ -17,7 +17,7 @@ from noisetop.errors import NoisetopError
 SOURCE = Path(__file__).with_name("victim.c")
 _TRIES = 10
 PERIODS = 4
-"""Of a load in a turn: what else the machine and its host do only ever adds, so the quietest counts."""
+"""Of a load in a turn: what else the machine and its host do only adds, so the quietest counts."""
 _ANSWER = np.dtype(
     [(name, "=u8") for name in ("gaps", "all_gaps", "sent", "hit_in_all", "spun_ns")]
 )

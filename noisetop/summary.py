@@ -97,7 +97,7 @@ class CpuSummary:
         return totals
 
 
-_DROPPED = ("ring_full", "nesting")
+_DROPPED = ("ring_full", "nesting", "trigger")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,8 @@ class Losses:
 
     @property
     def total(self) -> int:
-        """Events that the tool was too slow for, wherever they got lost."""
+        """Records that the tool was too slow for, wherever they got lost: events, and what tells
+        who caused one."""
         return self._sum(_DROPPED) + self.unread + self.unwritten + self.recursion_misses
 
     @property

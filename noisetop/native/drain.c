@@ -20,6 +20,9 @@
 #define BOOKS_INTERVAL_NS NSEC_PER_SEC
 #define WRITERS_NS 1000000
 #define DRAIN_NICE -15
+/* A ring that is this full when it is visited fills up soon: it is visited more often. */
+#define BUSY_SHARE 8
+#define BUSY_VISITS 4
 #define AT_ONCE_NS 20000
 #define AT_ONCE_TRIES 1000
 
@@ -167,7 +170,8 @@ static void deliver_window(struct tracer *t, const struct noise_event *events, s
 	deliver(t, events + first, count - first);
 }
 
-static void drain_ring(struct tracer *t, struct noise_cpu *state, uint32_t ring, uint64_t start_ns,
+/* Whether it was busy. */
+static bool drain_ring(struct tracer *t, struct noise_cpu *state, uint32_t ring, uint64_t start_ns,
 		       uint64_t end_ns)
 {
 	uint32_t records = ring ? NOISE_NESTED_RECORDS : state->ring_records;
@@ -176,6 +180,7 @@ static void drain_ring(struct tracer *t, struct noise_cpu *state, uint32_t ring,
 		base += state->ring_records + (ring - 1) * NOISE_NESTED_RECORDS;
 	uint64_t head = __atomic_load_n(&state->rings[ring].head, __ATOMIC_ACQUIRE);
 	uint64_t tail = state->tails[ring];
+	bool busy = head - tail > records / BUSY_SHARE;
 	while (tail != head) {
 		uint32_t index = tail & (records - 1);
 		size_t count = records - index;
@@ -185,11 +190,14 @@ static void drain_ring(struct tracer *t, struct noise_cpu *state, uint32_t ring,
 		tail += count;
 		__atomic_store_n(&state->tails[ring], tail, __ATOMIC_RELEASE);
 	}
+	return busy;
 }
 
-/* One pass over all rings, by whichever thread asks for it. */
-void drain__now(struct tracer *t)
+/* One pass over all rings, by whichever thread asks for it. Whether one of them was busy. */
+bool drain__now(struct tracer *t)
 {
+	bool busy = false;
+
 	pthread_mutex_lock(&t->pass);
 	pthread_mutex_lock(&t->lock);
 	uint64_t start_ns = t->window_start_ns;
@@ -197,10 +205,11 @@ void drain__now(struct tracer *t)
 	pthread_mutex_unlock(&t->lock);
 	for (size_t i = 0; i < t->config.cpu_count; i++)
 		for (uint32_t ring = 0; ring < NOISE_RINGS; ring++)
-			drain_ring(t, &t->states[i], ring, start_ns, end_ns);
+			busy |= drain_ring(t, &t->states[i], ring, start_ns, end_ns);
 	if (t->config.spool_fd >= 0 && start_ns)
 		spool__flush(t);
 	pthread_mutex_unlock(&t->pass);
+	return busy;
 }
 
 static void read_books(struct tracer *t, struct noise_books *books)
@@ -333,16 +342,26 @@ static void pin_to(int cpu)
 	CPU_FREE(set);
 }
 
+/*
+ * A busy housekeeping CPU must not make events wait. The lowest real-time priority, so as not to be
+ * ahead of anybody who asked for one; without the right to either it stays as it is.
+ */
+static void be_prompt(void)
+{
+	const struct sched_param lowest = {.sched_priority = 1};
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest))
+		setpriority(PRIO_PROCESS, 0, DRAIN_NICE);
+}
+
 static void *drain_thread(void *argument)
 {
 	struct tracer *t = argument;
 	pin_to(t->config.drain_cpu);
-	/* A busy housekeeping CPU must not make events wait; without the right to ask it stays as it is. */
-	setpriority(PRIO_PROCESS, 0, DRAIN_NICE);
+	be_prompt();
 	uint64_t next_ns = monotonic_ns(), next_books_ns = next_ns + BOOKS_INTERVAL_NS;
-	bool stopping = false;
+	bool stopping = false, busy = false;
 	while (!stopping) {
-		next_ns += t->config.drain_interval_ns;
+		next_ns += t->config.drain_interval_ns / (busy ? BUSY_VISITS : 1);
 		struct timespec until = {next_ns / NSEC_PER_SEC, next_ns % NSEC_PER_SEC};
 		pthread_mutex_lock(&t->lock);
 		int err = 0;
@@ -354,7 +373,7 @@ static void *drain_thread(void *argument)
 		pthread_mutex_unlock(&t->lock);
 		if (stopping)
 			let_writers_finish();
-		drain__now(t);
+		busy = drain__now(t);
 		if (t->config.spool_fd >= 0 && (stopping || monotonic_ns() >= next_books_ns)) {
 			spool_books(t);
 			next_books_ns += BOOKS_INTERVAL_NS;

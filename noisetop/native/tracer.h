@@ -115,7 +115,7 @@ void fault__detach(struct tracer *t);
 /* drain.c */
 int drain__start(struct tracer *t);
 void drain__stop(struct tracer *t);
-void drain__now(struct tracer *t);
+bool drain__now(struct tracer *t);
 uint64_t drain__open_books(struct tracer *t);
 int drain__append(struct tracer *t, const void *block, size_t bytes);
 void drain__books(struct tracer *t, struct noise_books *books);

@@ -10,8 +10,10 @@ import pytest
 
 from noisetop import system
 from noisetop.event import Events, Flag
+from noisetop.rows import taken
 from noisetop.spool import SpoolWriter, read_spool
 from noisetop.tracer import Target, Tracer
+from noisetop.trigger import Triggers
 from tests.kernel.loads import stress, workload
 
 pytestmark = pytest.mark.kernel
@@ -20,6 +22,10 @@ PROMISED_PER_SECOND = 200_000
 SECONDS = 5
 PATIENCE_S = 25
 EDGE_NS = 20_000
+TRIGGER_EDGES = 8
+"""Triggers that may be on their way when the books are opened and closed."""
+DROPPED = ("ring_full", "nesting")
+"""Reasons for which intervals are lost."""
 
 
 def test_nothing_is_lost_at_the_promised_rate(tmp_path: Path) -> None:
@@ -57,11 +63,13 @@ def fastest_second(tracer: Tracer) -> int:
     return int(np.diff(counts).max())
 
 
-def intervals_of(tracer: Tracer) -> Events:
-    """What a tracer has counted so far, waits included, as it came out of the rings."""
+def records_of(tracer: Tracer) -> tuple[Events, Triggers]:
+    """What a tracer has recorded so far, as it came out of the rings: intervals, waits included,
+    and triggers."""
     records = np.frombuffer(tracer._session.read(), tracer.layout.event)
     intervals: Events = records[records["flags"] & (Flag.NAME | Flag.TRIGGER) == 0]
-    return intervals
+    triggers = taken(records, records["flags"] & Flag.TRIGGER != 0)
+    return intervals, triggers.view(tracer.layout.trigger)
 
 
 def test_what_does_not_fit_is_counted_exactly() -> None:
@@ -81,8 +89,8 @@ def test_what_does_not_fit_is_counted_exactly() -> None:
         tiny.close_books()
         lost = tiny.losses()
         large.close_books()
-        everything = intervals_of(large)
-        kept = len(intervals_of(tiny))
+        everything, all_triggers = records_of(large)
+        kept, kept_triggers = records_of(tiny)
         assert large.losses().total == 0
     ends = everything["start_ns"] + everything["gross_ns"]
     inside = (everything["start_ns"] >= tiny.start_ns) & (ends <= tiny.end_ns)
@@ -93,5 +101,18 @@ def test_what_does_not_fit_is_counted_exactly() -> None:
     edges += int(np.sum((ends >= tiny.start_ns) & (ends <= tiny.start_ns + EDGE_NS)))
     assert lost.by_cpu[cpus[0]]["ring_full"] > 1000, "the rings were large enough after all"
     expected = int(inside.sum())
-    found = kept + lost.total
+    found = len(kept) + sum(lost.by_cpu[cpu][reason] for cpu in cpus for reason in DROPPED)
     assert expected - edges <= found <= expected + edges
+    counts = lost.by_cpu.values()
+    dropped = sum(reasons["trigger"] for reasons in counts)
+    assert lost.total == sum(r["ring_full"] + r["nesting"] for r in counts) + dropped
+    assert dropped > 1000
+    expected = len(within(all_triggers, tiny))
+    found = len(within(kept_triggers, tiny)) + dropped
+    assert expected - TRIGGER_EDGES <= found <= expected + TRIGGER_EDGES
+
+
+def within(triggers: Triggers, tracer: Tracer) -> Triggers:
+    """Those of the time for which a tracer's books were open."""
+    times = triggers["time_ns"]
+    return triggers[(times >= tracer.start_ns) & (times <= tracer.end_ns)]
