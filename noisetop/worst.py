@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noisetop.event import INTERRUPTION, Interruptions, Source, interrupting
+from noisetop.read_ahead import read_ahead
 from noisetop.recording import Recording
 from noisetop.rows import joined, taken
 from noisetop.stretches import HOLD_NS, Stretch, WorstStretches
@@ -156,7 +157,7 @@ def summarize_with_worst(
         recording.cpus, recording.sources, recording.triggers, stretches=stretches
     )
     parts = _Parts(stretches)
-    for chunk in recording.all_chunks():
+    for chunk in read_ahead(recording.all_chunks()):
         summarizer.add(chunk)
         parts.add(interrupting(chunk))
         if tap:

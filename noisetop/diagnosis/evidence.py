@@ -27,6 +27,7 @@ from noisetop.event import (
     interrupting,
 )
 from noisetop.histogram import BUCKETS, bucket_of, edges_ns
+from noisetop.read_ahead import read_ahead
 from noisetop.recording import Recording
 from noisetop.rows import joined, taken
 from noisetop.system import parse_cpu_list
@@ -279,7 +280,7 @@ def collector_for(recording: Recording) -> Collector:
 def collect(recording: Recording) -> Collector:
     """Reads a recording once. Raises NoisetopError when it is damaged."""
     collector = collector_for(recording)
-    for chunk in recording.all_chunks():
+    for chunk in read_ahead(recording.all_chunks()):
         collector.add(chunk)
     return collector
 
