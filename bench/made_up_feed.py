@@ -59,7 +59,7 @@ class MadeUpFeed:
             parts = tuple(self._source(one) for one in range(sources))
             noise_ns = sum(one.net_ns for one in parts)
             rows.append(CpuSummary(number, noise_ns, noise_ns // 9, 90_000, _START_NS, parts))
-        cost = OwnCost(9_000_000, 40, 110.0, 20_000, "0")
+        cost = OwnCost(9_000_000, 40, 220.0, 10_000, "0")
         return Summary(
             _START_NS, _START_NS + self.interval_ns, tuple(rows), Losses(), cost, ("thermal",)
         )

@@ -96,14 +96,18 @@ def tick_stops_from_dict(content: dict[str, Any]) -> dict[int, TickStops]:
     }
 
 
+_RUNS_OF_A_RECORD = 2
+"""In what was told before it was records: an entry and an exit each."""
+
+
 def own_cost_from_dict(content: dict[str, Any]) -> OwnCost:
     """Inverse of dataclasses.asdict(); a later version's fields are passed over."""
-    per_run = content.get("bpf_ns_per_run")
+    per_record = content.get("bpf_ns_per_record")
     return OwnCost(
         cpu_ns=int(content.get("cpu_ns", 0)),
         wakeups=int(content.get("wakeups", 0)),
-        bpf_ns_per_run=None if per_run is None else float(per_run),
-        bpf_runs=int(content.get("bpf_runs", 0)),
+        bpf_ns_per_record=None if per_record is None else float(per_record),
+        records=int(content.get("records", content.get("bpf_runs", 0) // _RUNS_OF_A_RECORD)),
         housekeeping=str(content.get("housekeeping", "")),
     )
 

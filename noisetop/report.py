@@ -150,14 +150,14 @@ def _missing(summary: Summary) -> str:
 
 
 def _own_cost(cost: OwnCost, duration_ns: int) -> str:
-    if not (cost.cpu_ns or cost.bpf_runs):
+    if not (cost.cpu_ns or cost.records):
         return "not known"
     share = 100 * cost.cpu_ns / duration_ns if duration_ns else 0.0
     parts = [f"{format_ns(cost.cpu_ns)} CPU time ({share:.2f} %), {cost.wakeups} wake-ups"]
     parts.append(f"on CPU {printable(cost.housekeeping)}" if cost.housekeeping else "on any CPU")
-    if cost.bpf_ns_per_run is not None:
-        in_kernel = format_ns(cost.bpf_ns_per_run * cost.bpf_runs)
-        parts.append(f"in the kernel at most {in_kernel} for {format_count(cost.bpf_runs)} runs")
+    if cost.bpf_ns is not None:
+        each = f"{cost.bpf_ns_per_record:.0f} ns for each of {format_count(cost.records)} records"
+        parts.append(f"BPF on all CPUs about {format_ns(cost.bpf_ns)} ({each}, when it began)")
     return ", ".join(parts)
 
 

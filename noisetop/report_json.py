@@ -44,8 +44,8 @@ def _own_cost(cost: OwnCost) -> dict[str, object]:
     return {
         "cpu_ns": cost.cpu_ns,
         "wakeups": cost.wakeups,
-        "bpf_ns_per_run": cost.bpf_ns_per_run,
-        "bpf_runs": cost.bpf_runs,
+        "bpf_ns_per_record": cost.bpf_ns_per_record,
+        "records": cost.records,
         "housekeeping": cost.housekeeping,
     }
 

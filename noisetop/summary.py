@@ -141,12 +141,19 @@ class OwnCost:
     """CPU time of all its threads."""
     wakeups: int = 0
     """Voluntary context switches of all its threads."""
-    bpf_ns_per_run: float | None = None
-    """Mean run time of one BPF program, sampled while attaching."""
-    bpf_runs: int = 0
-    """Programs run for the events so far: an entry and an exit each."""
+    bpf_ns_per_record: float | None = None
+    """What all BPF programs on all CPUs took for each record, by the kernel's statistics, sampled
+    just before the books were opened. Those that wrote nothing down are in it."""
+    records: int = 0
+    """Written down so far."""
     housekeeping: str = ""
     """CPUs that its threads are bound to; empty: none was left, they run anywhere."""
+
+    @property
+    def bpf_ns(self) -> float | None:
+        """What the BPF programs took so far, about: as much for each record as when sampled."""
+        per_record = self.bpf_ns_per_record
+        return None if per_record is None else per_record * self.records
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,9 @@ DRAIN_INTERVAL_NS = 40_000_000
 _RINGS_LIMIT_BYTES = 256 << 20
 _BATCH_LIMIT_BYTES = 256 << 20
 _SETTLE_S = 0.05
+_SAMPLE_S = 0.2
+_SAMPLE_RECORDS = 50
+"""Where there are fewer in that time, those of attaching count as well."""
 _SOFTWARE_EVENT = "perf_event"
 """Section of the programs that only run when asked for."""
 _PAIR = re.compile(r"_entry$|_exit$|(?<=_execute)_(start|end)$")
@@ -111,7 +114,7 @@ class Tracer:
     _hardware_end: Reading = field(default_factory=dict)
     _symbols: SymbolTable | None = None
     _before: _Usage = field(default_factory=_Usage)
-    _bpf_ns_per_run: float | None = None
+    _bpf_ns_per_record: float | None = None
     _misses_before: int = 0
     _lost: tuple[str, ...] = ()
 
@@ -226,18 +229,31 @@ class Tracer:
         return self._symbols
 
     def _attach(self) -> None:
-        """Attaches with the kernel's BPF statistics on: patching the tracepoints in sends
-        interrupts to every CPU, and these are a sample of what our programs cost."""
+        """Attaches, and samples what the programs cost: the kernel's BPF statistics cost something
+        themselves, so they are off again before the books are opened."""
         stats_fd = self._enable_stats()
         try:
             self._session.attach()
+            time.sleep(_SETTLE_S)  # until the interrupts of patching are over
+            if stats_fd >= 0:
+                self._bpf_ns_per_record = self._sample_cost()
         finally:
             if stats_fd >= 0:
                 os.close(stats_fd)
-        time.sleep(_SETTLE_S)  # until the interrupts of patching are over
-        runs = sum(program["run_count"] for program in self._session.programs())
+        time.sleep(_SETTLE_S)
+
+    def _sample_cost(self) -> float | None:
+        """What the programs take for each record; None where nothing happens."""
+        ns, records = self._run_time_and_records()
+        time.sleep(_SAMPLE_S)
+        all_ns, all_records = self._run_time_and_records()
+        if all_records - records >= _SAMPLE_RECORDS:
+            return (all_ns - ns) / (all_records - records)
+        return all_ns / all_records if all_records else None
+
+    def _run_time_and_records(self) -> tuple[int, int]:
         run_ns = sum(program["run_time_ns"] for program in self._session.programs())
-        self._bpf_ns_per_run = run_ns / runs if runs else None
+        return run_ns, self._session.counters()["records"]
 
     def _enable_stats(self) -> int:
         try:
@@ -350,7 +366,7 @@ class Tracer:
         return OwnCost(
             cpu_ns=now.cpu_ns - self._before.cpu_ns,
             wakeups=now.wakeups - self._before.wakeups,
-            bpf_ns_per_run=self._bpf_ns_per_run,
-            bpf_runs=2 * self.event_count,
+            bpf_ns_per_record=self._bpf_ns_per_record,
+            records=self.event_count,
             housekeeping=system.format_cpu_list(self.house_now(system.online_cpus())),
         )

@@ -76,7 +76,7 @@ def test_the_head_says_what_it_is() -> None:
         "losses    LOST 4 events: ring full 3 (CPU 2), unwritten 1",
         "not seen  this kernel lacks csd_function_entry",
         "own cost  20.0 ms CPU time (2.00 %), 50 wake-ups, on CPU 0-1,"
-        " in the kernel at most 200 µs for 2.00k runs",
+        " BPF on all CPUs about 200 µs (100 ns for each of 2.00k records, when it began)",
         "ended     PID 7 exited",
         "damage    it was cut short",
     ]

@@ -53,8 +53,8 @@ def test_everything_in_a_summary_is_told() -> None:
         "own_cost": {
             "cpu_ns": 10,
             "wakeups": 2,
-            "bpf_ns_per_run": 80.5,
-            "bpf_runs": 12,
+            "bpf_ns_per_record": 80.5,
+            "records": 12,
             "housekeeping": "0",
         },
         "missing_sources": ["thermal"],

@@ -83,7 +83,7 @@ def test_nothing_reached_the_quiet_one() -> None:
     assert [quiet.metadata[name] for name in ("isolated", "nohz_full")] == ["2-3", "2-3"]
     assert (quiet.cpus, summary.noise_ns, summary.losses.total) == ((3,), 0, 0)
     assert summary.duration_ns > 5_000_000_000
-    assert summary.own_cost.bpf_runs > 1_000
+    assert summary.own_cost.records > 500
 
 
 def test_the_noisy_one_has_all_that_was_provoked() -> None:

@@ -223,6 +223,17 @@ static PyObject *session_books(PyObject *self, PyObject *unused)
 	return result;
 }
 
+/* What was written into all rings so far, read or not. */
+static uint64_t records_of(const struct tracer *t)
+{
+	uint64_t records = 0;
+	for (size_t i = 0; i < t->config.cpu_count; i++)
+		for (int ring = 0; ring < NOISE_RINGS; ring++)
+			records +=
+				__atomic_load_n(&t->states[i].rings[ring].head, __ATOMIC_RELAXED);
+	return records;
+}
+
 static PyObject *session_counters(PyObject *self, PyObject *unused)
 {
 	struct tracer *t = tracer_of(self);
@@ -230,11 +241,12 @@ static PyObject *session_counters(PyObject *self, PyObject *unused)
 		return NULL;
 	pthread_mutex_lock(&t->lock);
 	PyObject *result = Py_BuildValue(
-		"{s:K,s:K,s:K,s:K,s:K,s:K,s:i}", "batched", (unsigned long long)t->batched,
-		"spooled", (unsigned long long)t->spooled, "lost_batch",
-		(unsigned long long)t->lost_batch, "lost_spool", (unsigned long long)t->lost_spool,
-		"drains", (unsigned long long)t->drains, "drain_cpu_ns",
-		(unsigned long long)t->drain_cpu_ns, "spool_errno", t->spool_errno);
+		"{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:i}", "records", (unsigned long long)records_of(t),
+		"batched", (unsigned long long)t->batched, "spooled",
+		(unsigned long long)t->spooled, "lost_batch", (unsigned long long)t->lost_batch,
+		"lost_spool", (unsigned long long)t->lost_spool, "drains",
+		(unsigned long long)t->drains, "drain_cpu_ns", (unsigned long long)t->drain_cpu_ns,
+		"spool_errno", t->spool_errno);
 	pthread_mutex_unlock(&t->lock);
 	return result;
 }

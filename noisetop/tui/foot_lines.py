@@ -51,14 +51,9 @@ class FootLines(TextLine):
 
 
 def _bpf_cost(summary: Summary, running_ns: int) -> str:
-    """Run time of the BPF programs on the watched CPUs, at most.
-
-    Sampled while they are attached, when they are cold: later runs take less.
-    """
+    """Run time of the BPF programs on all CPUs, as a share of one."""
     own = summary.own_cost
-    if own.bpf_ns_per_run is None:
+    if own.bpf_ns is None:
         return "BPF not measured"
-    watched_ns = max(running_ns * len(summary.cpus), 1)
-    share_percent = 100 * own.bpf_ns_per_run * own.bpf_runs / watched_ns
-    # An event is two runs: of the program at its entry and of the one at its exit.
-    return f"BPF ≤ {2 * own.bpf_ns_per_run:.0f} ns/event, {share_percent:.3f}% of each CPU"
+    share_percent = 100 * own.bpf_ns / max(running_ns, 1)
+    return f"BPF ~{own.bpf_ns_per_record:.0f} ns/record, {share_percent:.3f}% of a CPU"

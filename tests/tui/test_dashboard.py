@@ -214,12 +214,12 @@ async def test_losses_are_an_alert_with_reasons() -> None:
 
 
 async def test_the_cost_of_the_tool_and_a_missing_housekeeping_cpu() -> None:
-    cost = OwnCost(cpu_ns=12_300_000, bpf_ns_per_run=60.0, bpf_runs=10_000, housekeeping="0,3")
+    cost = OwnCost(cpu_ns=12_300_000, bpf_ns_per_record=120.0, records=5_000, housekeeping="0,3")
     async with dashboard(FakeFeed(busy(own_cost=cost))) as (app, pilot):
         await shown(app, pilot)
-        assert "own CPU 1.23% (mean 1.23%)  BPF ≤ 120 ns/event, 0.030% of each CPU" in screen(app)
+        assert "own CPU 1.23% (mean 1.23%)  BPF ~120 ns/record, 0.060% of a CPU" in screen(app)
         assert "house: CPU 0,3" in screen(app)
-    cost = OwnCost(cpu_ns=1, bpf_ns_per_run=None)
+    cost = OwnCost(cpu_ns=1, bpf_ns_per_record=None)
     async with dashboard(FakeFeed(busy(own_cost=cost))) as (app, pilot):
         await shown(app, pilot)
         assert "! NO CPU LEFT TO KEEP HOUSE" in screen(app)

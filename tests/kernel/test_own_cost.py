@@ -1,0 +1,47 @@
+"""What the BPF programs are said to have cost, beside the kernel's own statistics of them."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from noisetop import system
+from noisetop.tracer import Target, Tracer
+from tests.kernel.loads import stress
+
+pytestmark = pytest.mark.kernel
+
+CPUS = system.online_cpus()
+SECONDS = 3
+FACTOR = 3
+"""It is sampled before: the same load costs as much later, about."""
+
+
+def run_time_ns(tracer: Tracer) -> int:
+    return sum(program["run_time_ns"] for program in tracer._session.programs())
+
+
+@pytest.mark.parametrize(
+    "load",
+    [("--timer", "1", "--timer-freq", "2000"), ("--yield", "2"), ("--cpu", "1")],
+    ids=["timers", "switches", "ticks"],
+)
+def test_it_is_about_what_the_kernel_counts(load: tuple[str, ...]) -> None:
+    with (
+        stress(*load, "--taskset", str(CPUS[-1])),
+        Tracer(Target(CPUS[-1:]), house=CPUS[:-1]) as tracer,
+    ):
+        stats_fd = tracer._session.enable_stats()
+        before_ns = run_time_ns(tracer)
+        tracer.open_books()
+        time.sleep(SECONDS)
+        tracer.close_books()
+        took_ns = run_time_ns(tracer) - before_ns
+        os.close(stats_fd)
+        tracer.read()
+        cost = tracer.own_cost()
+    assert cost.records > 0
+    assert cost.bpf_ns is not None
+    assert took_ns / FACTOR < cost.bpf_ns < took_ns * FACTOR
