@@ -11,6 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 RESAMPLES = 4000
 _SEED = 20_000
 _CONFIDENCE = (2.5, 97.5)
+QUIET_PERCENTILE = 10
+"""Of the rounds: a virtual machine has states that last for seconds and in which the same
+interruption takes a fifth longer, and what else its host does only adds. The quiet rounds of two
+tools compare; in the median of a few rounds each has another mixture of states."""
 
 Floats = NDArray[np.float64]
 
@@ -57,15 +61,24 @@ def median_difference(sample: Floats, base: Floats) -> Floats:
     return np.asarray(np.median(sample - base, axis=-1))
 
 
-def ratio_of_differences(
-    sample: Floats, sample_base: Floats, peer: Floats, peer_base: Floats
-) -> Floats:
-    """Median difference of one over that of another; infinite where the other's is not above 0."""
-    ours = median_difference(sample, sample_base)
-    theirs = median_difference(peer, peer_base)
+def quiet(*samples: Floats) -> Floats:
+    """The figure of the quiet rounds; of several samples that of each, and of these the mean."""
+    each = [np.percentile(sample, QUIET_PERCENTILE, axis=-1) for sample in samples]
+    return np.asarray(np.mean(each, axis=0))
+
+
+def quiet_difference(during: Floats, before: Floats, after: Floats) -> Floats:
+    """What the quiet rounds have on top of the quiet periods around them."""
+    return quiet(during) - quiet(before, after)
+
+
+def ratio_of_differences(*samples: Floats) -> Floats:
+    """Quiet difference of three samples over that of three others; infinite where theirs is not
+    above 0."""
+    ours, theirs = quiet_difference(*samples[:3]), quiet_difference(*samples[3:])
     return np.where(theirs > 0, ours / np.where(theirs > 0, theirs, 1), np.inf)
 
 
-def relative_difference(sample: Floats, base: Floats) -> Floats:
-    """Median difference as a share of the median that it came on top of."""
-    return np.asarray(median_difference(sample, base) / median(base))
+def relative_difference(during: Floats, before: Floats, after: Floats) -> Floats:
+    """Quiet difference as a share of what it came on top of."""
+    return np.asarray(quiet_difference(during, before, after) / quiet(before, after))

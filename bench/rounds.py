@@ -49,10 +49,13 @@ class Rounds(Generic[Measured]):
         return min((len(turns) for turns in self.turns.values()), default=0)
 
 
-def samples_of(rounds: Rounds[float], tool: str) -> tuple[list[float], list[float]]:
-    """What was measured with a tool, and without it around that, round by round."""
+Samples = tuple[list[float], list[float], list[float]]
+
+
+def samples_of(rounds: Rounds[float], tool: str) -> Samples:
+    """What was measured with a tool, before it and after it, by round."""
     turns = rounds.turns[tool]
-    return [turn.during for turn in turns], [(turn.before + turn.after) / 2 for turn in turns]
+    return [t.during for t in turns], [t.before for t in turns], [t.after for t in turns]
 
 
 def order_of(tools: Sequence[Tool], round_number: int) -> tuple[Tool, ...]:

@@ -10,8 +10,8 @@ import numpy as np
 from bench.estimate import (
     Estimate,
     estimate,
-    median,
-    median_difference,
+    quiet,
+    quiet_difference,
     ratio_of_differences,
     relative_difference,
 )
@@ -68,33 +68,38 @@ def gap_of(spins: Sequence[Spin]) -> Gap:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A tool under one load: a value per round, and what the same rounds had without a tool."""
+    """A tool under one load: a value per round, and those without a tool around it."""
 
     during: tuple[float, ...]
-    without: tuple[float, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+    @property
+    def samples(self) -> tuple[tuple[float, ...], ...]:
+        """In the order in which estimates take them."""
+        return self.during, self.before, self.after
 
     def added_ns(self) -> Estimate:
         """Time added to an interruption."""
-        return estimate(median_difference, self.during, self.without)
+        return estimate(quiet_difference, *self.samples)
 
     def growth(self) -> Estimate:
         """The same as a share of the gap without a tool."""
-        return estimate(relative_difference, self.during, self.without)
+        return estimate(relative_difference, *self.samples)
 
     def against(self, peer: Series) -> Estimate:
         """Our added time over the peer's."""
-        return estimate(ratio_of_differences, self.during, self.without, peer.during, peer.without)
+        return estimate(ratio_of_differences, *self.samples, *peer.samples)
 
 
 def series_of(rounds: Rounds[Gaps], tool: str, load: str, figure: str = "steady_ns") -> Series:
-    """One figure of a tool under a load; without a tool is the mean of before and after."""
+    """One figure of a tool under a load, and of the periods before and after."""
     turns = rounds.turns[tool]
 
-    def values(period: str) -> list[float]:
-        return [getattr(getattr(turn, period)[load], figure) for turn in turns]
+    def values(period: str) -> tuple[float, ...]:
+        return tuple(getattr(getattr(turn, period)[load], figure) for turn in turns)
 
-    without = np.mean([values("before"), values("after")], axis=0)
-    return Series(tuple(values("during")), tuple(float(value) for value in without))
+    return Series(values("during"), values("before"), values("after"))
 
 
 def check_seen(rounds: Rounds[Gaps], tools: Sequence[Tool]) -> dict[str, dict[str, object]]:
@@ -205,7 +210,8 @@ def figures_of(rounds: Rounds[Gaps], names: Sequence[str]) -> dict[str, object]:
                 "growth": steady.growth().as_json(),
                 "added_median_ns": middle.added_ns().as_json(),
                 "during_ns": [round(value) for value in steady.during],
-                "without_ns": [round(value) for value in steady.without],
+                "before_ns": [round(value) for value in steady.before],
+                "after_ns": [round(value) for value in steady.after],
                 "sent_per_second": round(sent_per_second(rounds, name, load.name)),
             }
         figures[load.name] = by_tool
@@ -232,8 +238,8 @@ def ratio_table(rounds: Rounds[Gaps], ratios: dict[str, Estimate], tools: Sequen
         "Added time per interruption, noisetop : peer",
         ("ratio", *(load.name for load in LOADS)),
         tuple(rows),
-        f"Median over {rounds.complete()} rounds with its 95 % interval; below 1, noisetop is the "
-        "quieter one.",
+        f"In the quiet ones of {rounds.complete()} rounds, with its 95 % interval; below 1, "
+        "noisetop is the quieter one.",
     )
 
 
@@ -246,7 +252,7 @@ def load_table(rounds: Rounds[Gaps], load: Load, names: Sequence[str]) -> Table:
         rows.append(
             (
                 name,
-                with_interval(estimate(median, steady.without), 1000),
+                with_interval(estimate(quiet, steady.before, steady.after), 1000),
                 with_interval(steady.added_ns(), 1000),
                 with_interval(steady.growth(), 0.01, 1),
                 with_interval(middle.added_ns(), 1000),

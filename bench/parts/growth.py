@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.estimate import Estimate, Floats, estimate, median, median_difference
+from bench.estimate import QUIET_PERCENTILE, Estimate, Floats, estimate, median, quiet_difference
 from bench.made_up_recording import Size, write_made_up
 from bench.parts import Part, PartResult, Plan, Target
 from bench.parts.added_time import STEADY_PERCENTILE
-from bench.rounds import Rounds, announced, take_rounds
+from bench.rounds import Rounds, announced, samples_of, take_rounds
 from bench.table import Table, with_interval
 from bench.tools import Setting, Tool
 from bench.tools.noisetop import Record
@@ -109,12 +109,6 @@ def write_all(folder: Path) -> Iterator[tuple[str, tuple[Path, int]]]:
         yield name, (path, write_made_up(path, size))
 
 
-def added_of(rounds: Rounds[float], tool: str) -> tuple[list[float], list[float]]:
-    """The gap with the tool and without it, round by round."""
-    turns = rounds.turns[tool]
-    return [turn.during for turn in turns], [(turn.before + turn.after) / 2 for turn in turns]
-
-
 def result_of(
     added: dict[str, Rounds[float]], reading: dict[str, list[float]], rounds: int
 ) -> PartResult:
@@ -130,7 +124,7 @@ def result_of(
         if name != smallest
     }
     kernel = {
-        name: estimate(median_difference, *added_of(turns, name)) for name, turns in added.items()
+        name: estimate(quiet_difference, *samples_of(turns, name)) for name, turns in added.items()
     }
     ns_per_record = {name: estimate(median, taken) for name, taken in reading.items()}
     return PartResult(
@@ -168,7 +162,7 @@ def tables_of(
             f"Added time per interruption under {LOAD.name}, by what is watched",
             ("noisetop record of", "added, µs"),
             watched,
-            f"Median over {rounds} rounds.",
+            f"{QUIET_PERCENTILE}th percentile of {rounds} rounds.",
         ),
         Table(
             "CPU time of a report per record, by what was recorded",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench.estimate import Estimate, estimate, median, median_difference, ratio_of_differences
+from bench.estimate import Estimate, estimate, quiet, quiet_difference, ratio_of_differences
 from bench.parts import Part, PartResult, Plan
 from bench.parts.added_time import STEADY_PERCENTILE
 from bench.rounds import Rounds, samples_of, take_rounds
@@ -59,8 +59,8 @@ class SenderCost:
 
 def result_of(rounds: Rounds[float]) -> PartResult:
     """Ratios of what is added, noisetop first."""
-    added = {t: estimate(median_difference, *samples_of(rounds, t)) for t in rounds.turns}
-    without = {t: estimate(median, samples_of(rounds, t)[1]) for t in rounds.turns}
+    added = {t: estimate(quiet_difference, *samples_of(rounds, t)) for t in rounds.turns}
+    without = {t: estimate(quiet, *samples_of(rounds, t)[1:]) for t in rounds.turns}
     ratios = {
         f"sender_cost/{ours} : {peer}": estimate(
             ratio_of_differences, *samples_of(rounds, ours), *samples_of(rounds, peer)
@@ -96,7 +96,7 @@ def tables_of(
             ("tool", "call without it, µs", "added, µs"),
             rows,
             f"`membarrier`, which returns once the victim has answered, so what the tool adds to "
-            f"the interruption is in it; 10th percentile, median over {rounds} rounds.",
+            f"the interruption is in it; 10th percentile, in the quiet ones of {rounds} rounds.",
         ),
     )
 

@@ -12,8 +12,8 @@ from bench.estimate import (
     Estimate,
     Floats,
     estimate,
-    median,
-    median_difference,
+    quiet,
+    quiet_difference,
     relative_difference,
 )
 from bench.parts import Part, PartResult, Plan, Target
@@ -52,20 +52,20 @@ class Unwatched:
         return result_of(take_rounds(plan.tools, elsewhere(plan.setting), plan.rounds, measure))
 
 
-def longer(during: Floats, without: Floats) -> Floats:
+def longer(during: Floats, before: Floats, after: Floats) -> Floats:
     """How long gaps are with the tool, 1 being as long as without."""
-    return 1 + relative_difference(during, without)
+    return 1 + relative_difference(during, before, after)
 
 
 def result_of(rounds: Rounds[float]) -> PartResult:
     """What each tool adds, and by how much gaps get longer."""
-    added = {t: estimate(median_difference, *samples_of(rounds, t)) for t in rounds.turns}
+    added = {t: estimate(quiet_difference, *samples_of(rounds, t)) for t in rounds.turns}
     ratios = {
         f"unwatched/{t} : nothing": estimate(longer, *samples_of(rounds, t))
         for t in rounds.turns
         if is_ours(t)
     }
-    without = {t: estimate(median, samples_of(rounds, t)[1]) for t in rounds.turns}
+    without = {t: estimate(quiet, *samples_of(rounds, t)[1:]) for t in rounds.turns}
     return PartResult(
         figures={t: {"added_ns": one.as_json()} for t, one in added.items()},
         tables=(table_of(added, without, rounds.complete()),),
@@ -86,7 +86,7 @@ def table_of(added: dict[str, Estimate], without: dict[str, Estimate], rounds: i
             for tool, one in added.items()
         ),
         f"Tools watch the other CPU; {STEADY_PERCENTILE}th percentile of the gaps that a timer of "
-        f"the victim's own CPU made, median over {rounds} rounds.",
+        f"the victim's own CPU made, in the quiet ones of {rounds} rounds.",
     )
 
 

@@ -39,7 +39,7 @@ class TestAddedTime:
     def test_added_time_is_what_comes_on_top_of_the_neighbours(self) -> None:
         series = series_of(rounds_of({"noisetop record": 250}), "noisetop record", LOADS[0].name)
         assert series.added_ns().value == pytest.approx(250)
-        assert series.growth().value == pytest.approx(250 / 7175)
+        assert series.growth().value == pytest.approx(250 / 7035)
 
     def test_ratios_and_targets(self) -> None:
         ours = cast(Tool, FakeTool("noisetop record"))
