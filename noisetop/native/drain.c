@@ -353,6 +353,13 @@ static void be_prompt(void)
 		setpriority(PRIO_PROCESS, 0, DRAIN_NICE);
 }
 
+/* A visit that took long is not made up for, and others get their turn on this CPU in any case. */
+static uint64_t next_visit(uint64_t last_ns, uint64_t interval_ns)
+{
+	uint64_t due_ns = last_ns + interval_ns, earliest_ns = monotonic_ns() + interval_ns / 4;
+	return due_ns > earliest_ns ? due_ns : earliest_ns;
+}
+
 static void *drain_thread(void *argument)
 {
 	struct tracer *t = argument;
@@ -361,7 +368,8 @@ static void *drain_thread(void *argument)
 	uint64_t next_ns = monotonic_ns(), next_books_ns = next_ns + BOOKS_INTERVAL_NS;
 	bool stopping = false, busy = false;
 	while (!stopping) {
-		next_ns += t->config.drain_interval_ns / (busy ? BUSY_VISITS : 1);
+		next_ns =
+			next_visit(next_ns, t->config.drain_interval_ns / (busy ? BUSY_VISITS : 1));
 		struct timespec until = {next_ns / NSEC_PER_SEC, next_ns % NSEC_PER_SEC};
 		pthread_mutex_lock(&t->lock);
 		int err = 0;
