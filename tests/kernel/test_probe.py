@@ -283,7 +283,9 @@ def test_a_throttled_cgroup_is_found_and_named(stopper: Stopper) -> None:
             check_sums(spin)
             for (_, before), (end, after) in pairwise(seen):
                 gap = gap_around(spin, end - 30_000_000)
-                if gap and after - before > 40_000_000:
+                # Some guests hide that the idle task runs: such a throttling is told as a wait.
+                hidden = gap is not None and part_ns(gap, NOBODY_KNOWS)
+                if gap and not hidden and after - before > 40_000_000:
                     check_throttling(gap, after - before)
                     measured += 1
             # The period in which it came into the cgroup may be missing.
