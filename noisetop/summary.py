@@ -97,7 +97,8 @@ class CpuSummary:
         return totals
 
 
-_DROPPED = ("ring_full", "nesting", "trigger")
+_DROPPED_EVENTS = ("ring_full", "nesting")
+_DROPPED = (*_DROPPED_EVENTS, "trigger")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,11 @@ class Losses:
         """Records that the tool was too slow for, wherever they got lost: events, and what tells
         who caused one."""
         return self._sum(_DROPPED) + self.unread + self.unwritten + self.recursion_misses
+
+    def events_lost_on(self, cpu: int) -> int:
+        """Events alone that the tool was too slow for, on one CPU and after its ring."""
+        counts = self.by_cpu.get(cpu, {})
+        return sum(counts.get(reason, 0) for reason in _DROPPED_EVENTS) + self.unread
 
     @property
     def unpaired(self) -> int:

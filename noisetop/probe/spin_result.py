@@ -190,7 +190,7 @@ def _counted(seen: Seen) -> Counted | None:
         last.since_ns,
         last.counts[cpu] - first.counts[cpu],
         seen.trace.entries(cpu, first.until_ns, last.since_ns),
-        seen.trace.lost_on(cpu),
+        seen.trace.losses.events_lost_on(cpu),
     )
 
 
@@ -217,7 +217,7 @@ def _explained(seen: Seen, explanation: Explanation, outside: Outside) -> Explai
             gaps, explanation.unexplained_ns, explanation, outside, seen.trace.sources
         ),
         outside=_outside(outside),
-        lost_events=seen.trace.lost_on(seen.spin.cpu),
+        lost_events=seen.trace.losses.events_lost_on(seen.spin.cpu),
         unreported_switches=seen.trace.unreported_switches(seen.spin.cpu),
     )
 

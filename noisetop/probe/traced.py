@@ -13,7 +13,6 @@ from noisetop.tracer import Target, Tracer
 _ENTRIES = ("irq", "ipi", "timer")
 _ENTRY_STEPS = 2
 """What an interrupt called has a longer path, timer functions of the softirq are under that."""
-_DROPPED = ("ring_full", "nesting")
 
 
 @dataclass(slots=True)
@@ -59,11 +58,6 @@ class Trace:
         if not self.missing:
             return []
         return [f"not traced, this kernel has no {', '.join(self.missing)}"]
-
-    def lost_on(self, cpu: int) -> int:
-        """Events that the tracer was too slow for, on one CPU and after its ring."""
-        counts = self.losses.by_cpu.get(cpu, {})
-        return sum(counts.get(reason, 0) for reason in _DROPPED) + self.losses.unread
 
     def unreported_switches(self, cpu: int) -> int:
         """Context switches that the kernel did not report."""

@@ -23,7 +23,7 @@ def test_the_idle_task_takes_a_cpu_from_nobody() -> None:
 def test_losses_are_those_of_the_cpu_and_of_what_comes_after_its_ring() -> None:
     losses = Losses(by_cpu={1: {"ring_full": 2, "switch": 9}, 2: {"ring_full": 4}}, unread=3)
     trace = Trace([], [], losses, ("a", "b"))
-    assert trace.lost_on(1) == 5
+    assert trace.losses.events_lost_on(1) == 5
     assert trace.unreported_switches(1) == 9
     assert len(trace.of_victim(7)) == 0
     assert trace.notes() == ["not traced, this kernel has no a, b"]
