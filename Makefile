@@ -6,7 +6,7 @@ ARGS ?=
 DIST ?= dist
 export PYTHON
 
-SOURCES := pyproject.toml $(sort $(wildcard bpf/CMakeLists.txt bpf/*.[ch] noisetop/native/*.[ch]))
+SOURCES := pyproject.toml $(sort $(wildcard bpf/CMakeLists.txt bpf/*.[ch] noisetop/native/*.[ch] noisetop/native/tables/*.[ch]))
 C_FILES := $(filter %.c %.h,$(SOURCES))
 BUILT := $(VENV)/built
 TOOLS := $(VENV)/tools

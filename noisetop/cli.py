@@ -8,11 +8,11 @@ import difflib
 import os
 import re
 import sys
-from importlib.metadata import version
 from typing import NoReturn
 
 from noisetop.commands import command_names, load_command
 from noisetop.errors import EXIT_FAILURE, NoisetopError, UsageError
+from noisetop.version import version
 
 DEFAULT_COMMAND = "top"
 _INTERVAL = re.compile(r"\d")
@@ -54,7 +54,7 @@ def run(argv: list[str]) -> int:
         print(_overview())
         return 0
     if argv[:1] in (["-V"], ["--version"]):
-        print(f"noisetop {version('noisetop')}")
+        print(f"noisetop {version()}")
         return 0
     name, rest = _split_command(argv)
     command = load_command(name)

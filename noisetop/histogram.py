@@ -9,23 +9,19 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-STEP_BITS = 4
-_STEPS = 1 << STEP_BITS
-_OCTAVES = 40  # up to 2^44 ns, 4.9 hours
-BUCKETS = _STEPS * (_OCTAVES + 1)
+from noisetop import _tables
+
+BUCKETS = _tables.BUCKETS
+_STEPS = 1 << _tables.STEP_BITS
 
 Counts = npt.NDArray[np.int64]
 
 
 def bucket_of(durations_ns: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     """Index of the bucket of each duration."""
-    # frexp is exact here: a double holds integers up to 2^53.
-    mantissa, exponent = np.frexp(durations_ns.astype(np.float64))
-    octave = np.maximum(exponent.astype(np.int64) - STEP_BITS - 1, 0)
-    small = durations_ns < 2 * _STEPS
-    step = np.floor(mantissa * (2 * _STEPS)).astype(np.int64)
-    bucket = np.where(small, durations_ns.astype(np.int64), octave * _STEPS + step)
-    return np.minimum(bucket, BUCKETS - 1)
+    found = np.empty(len(durations_ns), np.int64)
+    _tables.buckets(durations_ns, found)
+    return found
 
 
 def edges_ns() -> npt.NDArray[np.int64]:

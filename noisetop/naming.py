@@ -25,7 +25,10 @@ _COPIED = ("start_ns", "gross_ns", "net_ns", "victim_tid", "tid", "cpu", "level"
 _LOW_BITS = np.uint64(0x0101010101010101)
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _TID_MASK = 0xFFFFFFFF
-_IDLE_TASK = np.uint64(1 << 62)
+_NUMBER, _COMM, _TASK = 1, 2, 4
+_TRAITS = {"none": 0, "irq": _NUMBER | _COMM, "task": _COMM | _TASK}
+"""Whether an identity's number counts, whether its comm does, and whether that is a task: then the
+number counts only where it is the idle one. All others: the number."""
 
 
 @dataclass(slots=True)
@@ -49,9 +52,14 @@ class Namer:
     _index: dict[Source, int] = field(default_factory=dict)
     _interner: Interner = field(init=False)
     _events: Events = field(init=False)
+    _traits: npt.NDArray[np.uint8] = field(init=False)
+    """By kind: what its path depends on."""
 
     def __post_init__(self) -> None:
-        self._interner = Interner(lambda row: self._intern(self._source_of(self._events[row])))
+        self._traits = np.zeros(256, np.uint8)
+        for number, kind in self.layout.kinds.items():
+            self._traits[number] = _TRAITS.get(kind.identity, _NUMBER)
+        self._interner = Interner(7, lambda row: self._intern(self._source_of(self._events[row])))
 
     def interruptions(self, events: Events) -> Interruptions:
         """The same intervals with their sources resolved, in the same order, without triggers."""
@@ -71,23 +79,17 @@ class Namer:
 
     def _columns(self, events: Events) -> list[Column]:
         """All that the path of an event depends on."""
-        identified = np.zeros(256, bool)
-        commed = np.zeros(256, bool)
-        tasks = np.zeros(256, bool)
-        for number, kind in self.layout.kinds.items():
-            identified[number] = kind.identity not in ("none", "task")
-            tasks[number] = kind.identity == "task"
-            commed[number] = kind.identity in ("irq", "task")
-        flags = events["flags"]
-        has_comm = commed[events["source"]] | (flags & Flag.THREADED != 0)
-        words = _comm_words(events["comm"]) * has_comm[:, None]
-        key = events["source"].astype(np.uint64)
-        key |= events["parent_source"].astype(np.uint64) << np.uint64(8)
-        key |= events["parent_id"].astype(np.uint64) << np.uint64(16)
-        key |= (flags & (Flag.THREADED | Flag.SELF)).astype(np.uint64) << np.uint64(32)
-        idle = tasks[events["source"]] & (events["id"].astype(np.uint32) == 0)
-        key |= idle * _IDLE_TASK
-        return [key, events["id"] * identified[events["source"]], words[:, 0], words[:, 1]]
+        sources, numbers = np.ascontiguousarray(events["source"]), events["id"]
+        flags = events["flags"] & (Flag.THREADED | Flag.SELF)
+        traits = self._traits.take(sources)
+        words = np.zeros((len(events), 2), np.uint64)
+        told = np.flatnonzero((traits & _COMM != 0) | (flags & Flag.THREADED != 0))
+        words[told] = _comm_words(events["comm"][told])
+        counting = numbers * (traits & _NUMBER != 0)
+        tasks = np.flatnonzero(traits & _TASK)
+        counting[tasks] = numbers[tasks] & _TID_MASK == 0
+        parents = events["parent_source"], events["parent_id"]
+        return [sources, *parents, flags, counting, words[:, 0], words[:, 1]]
 
     def _source_of(self, event: np.void) -> Source:
         kind = self.layout.kinds[int(event["source"])]
@@ -142,7 +144,7 @@ def _thread(tid: int, comm: str, of_victim: bool) -> Source:
 def _comm_words(comm: npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:
     """Task names as two integers each; NumPy pads what follows the first NUL with zeros only on
     output, so stale bytes behind it are cut off here."""
-    words = np.ascontiguousarray(comm).view("<u8").reshape(len(comm), -1)
+    words = np.ascontiguousarray(comm).view("<u8").reshape(-1, comm.dtype.itemsize // 8)
     # The lowest byte that is zero has the lowest of these bits set.
     zeros = (words - _LOW_BITS) & ~words & _HIGH_BITS
     lowest = zeros & (~zeros + np.uint64(1))

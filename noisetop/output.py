@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -89,7 +88,7 @@ def output_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
     """A file that gets its name only when the block ends without an error."""
     check_output(path, force=force)
     # Nobody can know the name beforehand and take it.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     fd = create(temporary)
     try:
         with os.fdopen(fd, "wb") as file:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-from noisetop.event import Interruptions
+Part = TypeVar("Part")
 
 
-def read_ahead(tables: Iterable[Interruptions]) -> Iterator[Interruptions]:
-    """The same tables, each read while the one before is worked on. Raises what reading raises.
+def read_ahead(parts: Iterable[Part]) -> Iterator[Part]:
+    """The same parts, each read while the one before is worked on. Raises what reading raises.
 
-    For work whose result does not depend on how far the reader is: the lists of sources and
-    triggers, and the names of tasks, are one table ahead. NumPy lets go of the interpreter in
-    what takes long.
+    For work whose result does not depend on how far the reader is: what grows while it reads is
+    one part ahead. NumPy lets go of the interpreter in what takes long.
     """
-    tables = iter(tables)
+    parts = iter(parts)
     with ThreadPoolExecutor(1, "reader") as reader:
-        coming = reader.submit(next, tables, None)
-        while (table := coming.result()) is not None:
-            coming = reader.submit(next, tables, None)
-            yield table
+        coming = reader.submit(next, parts, None)
+        while (part := coming.result()) is not None:
+            coming = reader.submit(next, parts, None)
+            yield part

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from noisetop._tables import sorted_out
 from noisetop.event import Events, Flag, Interruptions, Layout
 from noisetop.naming import Namer, Names
-from noisetop.rows import joined, taken
+from noisetop.rows import taken
 from noisetop.task_names import TaskNames
 from noisetop.trigger import RECENT_NS, TriggerJoin
 from noisetop.waits import WaitBook
@@ -19,6 +20,19 @@ from noisetop.waits import WaitBook
 _HELD_NS = RECENT_NS // 2
 """Rings of two CPUs are not read at one moment: an event this young may wait for its trigger."""
 _HELD_LIMIT = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records of one reading, each where it belongs."""
+
+    names: Events
+    triggers: Events
+    waits: Events
+    events: Events
+    """Those whose triggers are known by now."""
+    table: Interruptions
+    """The same as interruptions, without triggers."""
 
 
 @dataclass(slots=True)
@@ -49,24 +63,39 @@ class RecordReader:
         self.waits.clear()
         self.join.restart()
 
-    def read(self, records: Events, *, last: bool, complete_ns: int | None = None) -> Interruptions:
+    def read(self, *pieces: Events, last: bool, complete_ns: int | None = None) -> Interruptions:
         """Interruptions with sources and triggers; the youngest are kept for the next call, unless
         this is the last one. Until ``complete_ns`` nothing is missing: every ring was read since.
         """
-        kinds = records["flags"] & (Flag.NAME | Flag.TRIGGER | Flag.WAIT)
-        self.task_names.add(taken(records, kinds == Flag.NAME))
-        triggers = taken(records, kinds == Flag.TRIGGER).view(self.layout.trigger)
-        if len(triggers):
-            self.join.add(triggers)
-        self.waits.add(taken(records, kinds == Flag.WAIT))
-        events = self._due(taken(records, kinds == 0), complete_ns, last=last)
-        table = self.namer.interruptions(events)
-        table["trigger"], table["trigger_ns"] = self.join.join(events)
+        return self.join_triggers(self.take(*pieces, last=last, complete_ns=complete_ns))
+
+    def take(self, *pieces: Events, last: bool, complete_ns: int | None = None) -> Batch:
+        """The first half of read(): all but who caused it. May run ahead on another thread."""
+        names, triggers, waits, events = self._sorted_out(self._held, *pieces)
+        events = self._due(events, complete_ns, last=last)
+        return Batch(names, triggers, waits, events, self.namer.interruptions(events))
+
+    def join_triggers(self, batch: Batch) -> Interruptions:
+        """The other half, in the order in which the batches were taken."""
+        self.task_names.add(batch.names)
+        if len(batch.triggers):
+            self.join.add(batch.triggers.view(self.layout.trigger))
+        self.waits.add(batch.waits)
+        table = batch.table
+        table["trigger"], table["trigger_ns"] = self.join.join(batch.events)
         return table
 
+    def _sorted_out(self, *pieces: Events) -> list[Events]:
+        """Records that tell names, triggers and waits, and events."""
+        event = self.layout.event
+        assert event.fields is not None
+        kinds = bytes([Flag.NAME, Flag.TRIGGER, Flag.WAIT, 0])
+        plain = [piece.view(np.uint8) for piece in pieces]
+        rows = sorted_out(plain, event.itemsize, event.fields["flags"][1], sum(kinds), kinds)
+        return [np.frombuffer(some, event) for some in rows]
+
     def _due(self, events: Events, complete_ns: int | None, *, last: bool) -> Events:
-        if len(self._held):
-            events = joined([self._held, events])
+        """Those whose triggers are here; the others are held."""
         if last or not len(events):
             self._held = events[:0]
             return events

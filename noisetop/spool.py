@@ -24,7 +24,8 @@ from noisetop.absence import Absence, absences_as_list, absences_from_list
 from noisetop.errors import NoisetopError
 from noisetop.event import Events, Flag, Interruptions, Layout
 from noisetop.naming import Names
-from noisetop.reading import RecordReader
+from noisetop.read_ahead import read_ahead
+from noisetop.reading import Batch, RecordReader
 from noisetop.recording import Recording
 from noisetop.recording_json import losses_from_dict, own_cost_from_dict, tick_stops_from_dict
 from noisetop.sanitize import printable
@@ -316,19 +317,26 @@ def _chunks(
     path: Path, content: mmap.mmap, blocks: _Blocks, reader: RecordReader
 ) -> Iterator[Interruptions]:
     reader.restart()
-    pending: list[npt.NDArray[np.uint8]] = []
+    for batch in read_ahead(_batches(path, content, blocks, reader)):
+        with _damage_told(path):
+            table = reader.join_triggers(batch)
+        yield table
+
+
+def _batches(
+    path: Path, content: mmap.mmap, blocks: _Blocks, reader: RecordReader
+) -> Iterator[Batch]:
+    event = reader.layout.event
+    pending: list[Events] = []
     size = 0
     for place, (offset, count) in enumerate(blocks.events, 1):
-        # As bytes: NumPy copies structured arrays field by field.
-        length = count * reader.layout.event.itemsize
-        pending.append(np.frombuffer(content, np.uint8, length, offset))
-        size += length
+        pending.append(np.frombuffer(content, event, count, offset))
+        size += count * event.itemsize
         last = place == len(blocks.events)
         if size >= _CHUNK_BYTES or last:
             with _damage_told(path):
-                records = np.concatenate(pending).view(reader.layout.event)
-                table = reader.read(records, last=last)
-            yield table
+                batch = reader.take(*pending, last=last)
+            yield batch
             pending, size = [], 0
             # What was read counts as our memory as long as it stays mapped.
             content.madvise(mmap.MADV_DONTNEED)

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.event import Interruptions
-from noisetop.rows import taken
 
 GAP_NS = 1_000
 """Interruptions less than this apart are one: the victim got nothing done in between, and a
@@ -47,17 +46,14 @@ class StretchFinder:
     _open: Stretch | None = None
     """The last settled stretch, which may still go on."""
 
-    def add(self, outermost: Interruptions) -> None:
-        """Outermost interruptions of a victim on this CPU; they do not overlap."""
-        if not len(outermost):
-            return
-        starts = outermost["start_ns"].astype(np.int64)
-        ends = starts + outermost["gross_ns"].astype(np.int64)
+    def add(self, starts: Times, ends: Times) -> None:
+        """Outermost interruptions of a victim on this CPU, at least one; they do not overlap."""
         if len(self._starts):
             starts = np.concatenate([self._starts, starts])
             ends = np.concatenate([self._ends, ends])
-        order = np.argsort(starts, kind="stable")
-        starts, ends = starts[order], ends[order]
+        if (starts[1:] < starts[:-1]).any():
+            order = np.argsort(starts, kind="stable")
+            starts, ends = starts[order], ends[order]
         settled = int(np.searchsorted(starts, ends.max() - HOLD_NS))
         self._starts, self._ends = starts[settled:], ends[settled:]
         self._worst, self._open = self._fold(starts[:settled], ends[:settled])
@@ -86,13 +82,21 @@ class StretchFinder:
         first = np.flatnonzero(np.append(True, starts[1:] - ends[:-1] >= GAP_NS))
         noise = np.add.reduceat(gross, first)
         last = np.append(first[1:], len(starts)) - 1
-        longest = np.argsort(-noise[:-1], kind="stable")[: self.keep]
+        longest = _largest(noise[:-1], self.keep)
         found = [self._stretch(starts[first[i]], ends[last[i]], noise[i]) for i in longest]
         still_open = self._stretch(starts[first[-1]], ends[-1], noise[-1])
         return _longest([*self._worst, *found], self.keep), still_open
 
     def _stretch(self, start: np.int64, end: np.int64, noise: np.int64) -> Stretch:
         return Stretch(self.cpu, int(start), int(end), int(noise))
+
+
+def _largest(values: Times, keep: int) -> npt.NDArray[np.intp]:
+    """Places of the largest, largest first; of equal ones the first."""
+    if len(values) <= keep:
+        return np.argsort(-values, kind="stable")
+    places = np.flatnonzero(values >= np.partition(values, -keep)[-keep])
+    return places[np.argsort(-values[places], kind="stable")][:keep]
 
 
 def _longest(stretches: list[Stretch], keep: int) -> list[Stretch]:
@@ -109,9 +113,12 @@ class WorstStretches:
     def add(self, outermost: Interruptions) -> None:
         """Outermost interruptions of victims, on any CPUs."""
         cpus = outermost["cpu"]
+        starts = outermost["start_ns"].astype(np.int64)
+        ends = starts + outermost["gross_ns"].astype(np.int64)
         for cpu in np.flatnonzero(np.bincount(cpus)).tolist():
             finder = self._finders.setdefault(cpu, StretchFinder(cpu, self.keep))
-            finder.add(taken(outermost, cpus == cpu))
+            mine = np.flatnonzero(cpus == cpu)
+            finder.add(starts.take(mine), ends.take(mine))
 
     def worst(self) -> list[Stretch]:
         """Longest first."""

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from noisetop._tables import Groups, add_up
 from noisetop.absence import Absence
 from noisetop.event import ENTRY, FAULT, HARDWARE, Flag, Interruptions, Source
 from noisetop.hardware_figures import HardwareFigure, instant_figures
-from noisetop.histogram import BUCKETS, Counts, bucket_of, percentile_ns
+from noisetop.histogram import BUCKETS, Counts, percentile_ns
 from noisetop.rows import taken
 from noisetop.stretches import WorstStretches
+from noisetop.sums import COUNT, TOTAL, Sums, no_sums, widened
 from noisetop.tick import TickStops, added
 from noisetop.trigger import Trigger
 from noisetop.trigger_totals import TriggerSummary, TriggerTotals, largest_first
@@ -263,13 +265,11 @@ class Summarizer:
     cpus: tuple[int, ...]
     sources: Sequence[Source]
     triggers: Sequence[Trigger]
-    _rows: dict[int, int] = field(default_factory=dict)
-    _count: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
-    _net: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
-    _max: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
-    _max_start: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
-    _idle_count: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
-    _idle_net: Counts = field(default_factory=lambda: np.zeros(0, np.int64))
+    _rows: list[tuple[int, int]] = field(default_factory=list)
+    """CPU and number of the source of each row of the figures."""
+    _groups: Groups = field(default_factory=lambda: Groups(2))
+    _noise: Sums = field(default_factory=no_sums)
+    _idle: Sums = field(default_factory=no_sums)
     _histogram: npt.NDArray[np.int64] = field(
         default_factory=lambda: np.zeros((0, BUCKETS), np.int64)
     )
@@ -283,71 +283,29 @@ class Summarizer:
     def add(self, table: Interruptions) -> None:
         """Adds interruptions; those of one CPU about in the order in which they ended, see
         noisetop.stretches.HOLD_NS."""
-        if not len(table):
-            return
-        row = self._row_of(table)
-        idle = table["victim_tid"] == 0
-        noise = ~idle
-        net = table["net_ns"].astype(np.int64)
-        # Sums of a batch stay below 2^53 ns, where a double is exact.
-        size = len(self._count)
-        self._count += np.bincount(row[noise], minlength=size)
-        self._net += np.bincount(row[noise], net[noise], size).astype(np.int64)
-        self._idle_count += np.bincount(row[idle], minlength=size)
-        self._idle_net += np.bincount(row[idle], net[idle], size).astype(np.int64)
-        self._add_histogram(row[noise], table["net_ns"][noise])
-        self._add_max(row[noise], net[noise], table["start_ns"][noise])
-        self._by_trigger.add(row[noise], table["trigger"][noise], net[noise])
-        self.stretches.add(taken(table, noise & (table["flags"] & Flag.OUTERMOST != 0)))
+        noise = table["victim_tid"] != 0
+        if not noise.all():
+            idle = taken(table, ~noise)
+            rows = self._rows_of(idle)
+            add_up((rows, idle["net_ns"], idle["start_ns"]), self._idle, None)
+            table = taken(table, noise)
+        rows = self._rows_of(table)
+        add_up((rows, table["net_ns"], table["start_ns"]), self._noise, self._histogram)
+        self._by_trigger.add(rows, table["trigger"], table["net_ns"])
+        self.stretches.add(taken(table, table["flags"] & Flag.OUTERMOST != 0))
 
-    def _row_of(self, table: Interruptions) -> npt.NDArray[np.int64]:
+    def _rows_of(self, table: Interruptions) -> npt.NDArray[np.uint32]:
         """Row of each interruption; grows the arrays by the rows that are new."""
-        width = np.int64(max(int(table["source"].max()) + 1, 1))
-        packed = table["cpu"].astype(np.int64) * width + table["source"].astype(np.int64)
-        present = np.flatnonzero(np.bincount(packed))
-        row_of = np.empty(int(present[-1]) + 1, np.int64)
-        for value in present.tolist():
-            cpu, source = divmod(value, int(width))
-            row_of[value] = self._rows.setdefault(cpu << 32 | source, len(self._rows))
-        self._grow(len(self._rows))
-        rows: npt.NDArray[np.int64] = row_of[packed]
+        rows = np.empty(len(table), np.uint32)
+        cpus, sources = table["cpu"], table["source"]
+        fresh = self._groups.numbers((cpus, sources), rows)
+        if fresh:
+            self._rows += [(int(cpus[first]), int(sources[first])) for first in fresh]
+            self._noise = widened(self._noise, len(self._rows))
+            self._idle = widened(self._idle, len(self._rows))
+            more = np.zeros((len(fresh), BUCKETS), np.int64)
+            self._histogram = np.concatenate([self._histogram, more])
         return rows
-
-    def _grow(self, size: int) -> None:
-        more = size - len(self._count)
-        if more <= 0:
-            return
-        zeros = np.zeros(more, np.int64)
-        for name in ("_count", "_net", "_max", "_max_start", "_idle_count", "_idle_net"):
-            setattr(self, name, np.concatenate([getattr(self, name), zeros]))
-        self._histogram = np.concatenate([self._histogram, np.zeros((more, BUCKETS), np.int64)])
-
-    def _add_histogram(self, row: npt.NDArray[np.int64], net: npt.NDArray[np.uint64]) -> None:
-        # Only the buckets that occur, so that the cost follows the events and not the rows.
-        place, counts = np.unique(row * BUCKETS + bucket_of(net), return_counts=True)
-        self._histogram.reshape(-1)[place] += counts
-
-    def _add_max(
-        self,
-        row: npt.NDArray[np.int64],
-        net: npt.NDArray[np.int64],
-        start: npt.NDArray[np.uint64],
-    ) -> None:
-        """The earliest of the largest wins, so that the order of batches does not matter."""
-        if not len(row):
-            return
-        batch_max = np.full(len(self._max), -1, np.int64)
-        np.maximum.at(batch_max, row, net)
-        winners = np.flatnonzero(net == batch_max[row])
-        starts = start[winners].astype(np.int64)
-        order = np.argsort(-starts, kind="stable")
-        batch_start = np.zeros(len(self._max), np.int64)
-        batch_start[row[winners][order]] = starts[order]
-        larger = batch_max > self._max
-        same = (batch_max == self._max) & ((self._max_start == 0) | (batch_start < self._max_start))
-        update = (larger | same) & (batch_max >= 0)
-        self._max[update] = batch_max[update]
-        self._max_start[update] = batch_start[update]
 
     def summary(
         self,
@@ -366,11 +324,11 @@ class Summarizer:
         """What was added so far, as the summary of the period from ``start_ns`` to ``end_ns``."""
         by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
         moments: list[tuple[int, Source, int]] = []
-        for key, found in zip(self._rows, self._by_row(), strict=True):
+        for (cpu, _), found in zip(self._rows, self._by_row(), strict=True):
             if found.source.noise_class == HARDWARE:
-                moments.append((key >> 32, found.source, found.count + found.idle_count))
+                moments.append((cpu, found.source, found.count + found.idle_count))
             else:
-                by_cpu.setdefault(key >> 32, []).append(found)
+                by_cpu.setdefault(cpu, []).append(found)
         stops = tick_stops or {}
         cpus = tuple(
             self._cpu(cpu, sources, stops.get(cpu, {})) for cpu, sources in sorted(by_cpu.items())
@@ -392,20 +350,19 @@ class Summarizer:
 
     def _by_row(self) -> Iterator[SourceSummary]:
         """Row by row. The numbers leave NumPy together: one by one they are most of the cost."""
-        columns = (self._count, self._net, self._max, self._max_start)
-        numbers = [column.tolist() for column in (*columns, self._idle_count, self._idle_net)]
+        noise, idle = self._noise.tolist(), self._idle.tolist()
         histograms = self._histogram.copy()
         triggers = self._by_trigger.by_row()
-        for (key, row), figures in zip(self._rows.items(), zip(*numbers, strict=True), strict=True):
-            count, net_ns, max_ns, max_start_ns, idle_count, idle_ns = figures
+        for row, (_, source) in enumerate(self._rows):
+            count, net_ns, max_ns, max_start_ns = noise[row]
             yield SourceSummary(
-                source=self.sources[key & 0xFFFFFFFF],
+                source=self.sources[source],
                 count=count,
                 net_ns=net_ns,
-                max_ns=max_ns,
+                max_ns=max_ns if count else 0,
                 max_start_ns=max_start_ns,
-                idle_count=idle_count,
-                idle_ns=idle_ns,
+                idle_count=idle[row][COUNT],
+                idle_ns=idle[row][TOTAL],
                 histogram=histograms[row],
                 triggers=triggers.get(row, ()),
             )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape, quoteattr
 
 from noisetop.sanitize import printable
 from noisetop.units import format_ns
@@ -42,19 +42,19 @@ class Canvas:
     def text(self, x: float, y: float, words: str, anchor: str = "start") -> None:
         """One line of text."""
         place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-        self._elements.append(f"<text {place}>{escape(printable(words))}</text>")
+        self._elements.append(f"<text {place}>{html.escape(printable(words))}</text>")
 
     def _add(self, element: str, hint: str = "", **attributes: float | str) -> None:
         written = " ".join(
-            f"{name}={quoteattr(value if isinstance(value, str) else f'{value:.2f}')}"
+            f'{name}="{html.escape(value if isinstance(value, str) else format(value, ".2f"))}"'
             for name, value in attributes.items()
         )
-        inner = f"<title>{escape(printable(hint))}</title>" if hint else ""
+        inner = f"<title>{html.escape(printable(hint))}</title>" if hint else ""
         self._elements.append(f"<{element} {written}>{inner}</{element}>")
 
     def document(self) -> bytes:
         """The whole file."""
-        title = escape(printable(self.title))
+        title = html.escape(printable(self.title))
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" '
             f'height="{self.height}" viewBox="0 0 {self.width} {self.height}" '

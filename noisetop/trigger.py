@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from noisetop._tables import TriggerBook
 from noisetop.event import Events, Flag, Layout
 from noisetop.interner import Interner
+from noisetop.nesting import first_inside
 from noisetop.rows import joined, taken
 from noisetop.task_names import TaskNames
 
 Triggers = npt.NDArray[np.void]
 """Structured array of ``struct noise_trigger``."""
 Indices = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
 
 UNKNOWN = 0
 """Index of the trigger of an event whose cause is not known, or that needs none."""
@@ -29,7 +32,6 @@ _TASK, _CONTEXT_UNKNOWN = 0, 4
 RECENT_NS = 1_000_000_000
 """Events that reach back no further than this before the newest trigger find theirs in any case."""
 _REMEMBERED = 1 << 16
-_TIME_BITS = np.uint64(44)  # 4.9 hours
 _WORK_LEVEL = 1
 _ANSWERED_ONCE = ("csd",)
 """Kinds of events each of which has a trigger of its own."""
@@ -66,81 +68,55 @@ class Trigger(NamedTuple):
         return f"{who} ← {self.origin}" if self.origin else who
 
 
-@dataclass(slots=True)
 class _Book:
     """Triggers of one kind of event, found again by object and time."""
 
-    records: Triggers
-    _objects: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
-    _keys: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
-    _base_ns: int = 0
-    _answered: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
-    """Which of the records an event was found for by ``find_once``."""
+    def __init__(self, trigger: np.dtype[np.void]) -> None:
+        self._trigger = trigger
+        self._book = TriggerBook(trigger.itemsize, RECENT_NS, _REMEMBERED)
 
-    def add(self, records: Triggers, keys: npt.NDArray[np.uint64]) -> None:
+    def add(self, records: Triggers, keys: Keys) -> None:
         """Adds triggers; ``keys`` is what each has in common with its event."""
-        kept = self._latest()
-        both = joined([taken(self.records, kept), records])
-        objects = np.concatenate([self._key_objects()[kept], keys])
-        self._objects, place = np.unique(objects, return_inverse=True)
-        self._base_ns = int(both["time_ns"].max()) - (1 << int(_TIME_BITS)) + 1
-        packed = self._pack(place.astype(np.uint64), both["time_ns"])
-        order = np.argsort(packed, kind="stable")
-        self.records, self._keys = taken(both, order), packed[order]
-        self._answered = np.concatenate([self._answered[kept], np.zeros(len(records), bool)])[order]
+        self._book.add((keys, records["time_ns"]), records.view(np.uint8))
 
-    def _key_objects(self) -> npt.NDArray[np.uint64]:
-        return self._objects[(self._keys >> _TIME_BITS).astype(np.int64)]
+    def find(
+        self, keys: Keys, before_ns: Keys, *, once: bool = False
+    ) -> tuple[npt.NDArray[np.bool_], Triggers]:
+        """The last one with this key up to that moment, and for which keys there is one.
 
-    def _latest(self) -> Indices:
-        """All recent ones, for events that are still held, and before them the last two of each
-        object, up to a number."""
-        if not len(self.records):
-            return np.empty(0, np.int64)
-        times = self.records["time_ns"].astype(np.int64)
-        recent = times >= times.max() - RECENT_NS
-        old = np.flatnonzero(~recent)
-        place = self._keys[old] >> _TIME_BITS
-        last = np.ones(len(old), bool)
-        if len(old) > 2:
-            last[:-2] = (place[:-1] != place[1:])[:-1] | (place[:-2] != place[2:])
-        old = old[last]
-        if len(old) > _REMEMBERED:
-            old = old[np.argsort(times[old])[-_REMEMBERED:]]
-        return np.sort(np.concatenate([old, np.flatnonzero(recent)]))
+        ``once`` leaves a trigger to the first event that it is found for, in whichever batch: what
+        caused a later one is missing, and to name nobody is better than to name the wrong one.
+        """
+        found = np.zeros(len(keys), self._trigger)
+        known = self._book.find((keys, before_ns), once, found.view(np.uint8))
+        return np.frombuffer(known, np.bool_), found
 
-    def _pack(
-        self, place: npt.NDArray[np.uint64], time_ns: npt.NDArray[np.uint64]
-    ) -> npt.NDArray[np.uint64]:
-        since = np.clip(time_ns.astype(np.int64) - self._base_ns, 0, (1 << int(_TIME_BITS)) - 1)
-        return (place << _TIME_BITS) | since.astype(np.uint64)
 
-    def find(self, keys: npt.NDArray[np.uint64], before_ns: npt.NDArray[np.uint64]) -> Indices:
-        """Index in ``records`` of the last one with this key up to that moment, or -1."""
-        if not len(self.records) or not len(keys):
-            return np.full(len(keys), -1, np.int64)
-        place = np.minimum(np.searchsorted(self._objects, keys), len(self._objects) - 1)
-        at = (
-            np.searchsorted(self._keys, self._pack(place.astype(np.uint64), before_ns), "right") - 1
-        )
-        found = (self._objects[place] == keys) & (at >= 0)
-        found &= self._keys[at] >> _TIME_BITS == place.astype(np.uint64)
-        return np.where(found, at, -1)
+@dataclass(slots=True)
+class _Batch:
+    """Events while they are joined."""
 
-    def find_once(self, keys: npt.NDArray[np.uint64], before_ns: npt.NDArray[np.uint64]) -> Indices:
-        """The same, but leaves a trigger to the first event that it is found for, in whichever
-        batch: what caused a later one is missing, and to name nobody is better than to name the
-        wrong one."""
-        at = self.find(keys, before_ns)
-        if len(self._answered):
-            at[(at >= 0) & self._answered[at]] = -1
-        order = np.argsort(before_ns, kind="stable")
-        order = order[at[order] >= 0]
-        numbers, first = np.unique(at[order], return_index=True)
-        only = np.full(len(at), -1, np.int64)
-        only[order[first]] = numbers
-        self._answered[numbers] = True
-        return only
+    events: Events
+    kinds: dict[str, int]
+    """Numbers by name."""
+    index: npt.NDArray[np.uint32] = field(init=False)
+    """The trigger of each."""
+    time_ns: Keys = field(init=False)
+    """When that acted."""
+    _sources: npt.NDArray[np.uint8] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.index = np.zeros(len(self.events), np.uint32)
+        self.time_ns = np.zeros(len(self.events), np.uint64)
+        self._sources = np.ascontiguousarray(self.events["source"])
+
+    def rows(self, *names: str) -> Indices:
+        """Which events are of these kinds."""
+        found = np.zeros(len(self.events), bool)
+        for name in names:
+            if name in self.kinds:
+                found |= self._sources == self.kinds[name]
+        return np.flatnonzero(found)
 
 
 @dataclass(slots=True)
@@ -160,30 +136,20 @@ class TriggerJoin:
     _wheel: int = 0
 
     def __post_init__(self) -> None:
-        self._links = self._empty()
+        self._links = _Book(self.layout.trigger)
         self._tick, self._wheel = (self._intern(Trigger(context=name)) for name in CLOCKS)
 
     def restart(self) -> None:
         """Forgets the triggers taken so far, but not their numbers."""
         self._books.clear()
         self._tails.clear()
-        self._links = self._empty()
-
-    def _empty(self) -> _Book:
-        return _Book(np.empty(0, self.layout.trigger))
+        self._links = _Book(self.layout.trigger)
 
     def _intern(self, trigger: Trigger) -> int:
         if trigger not in self._index:
             self._index[trigger] = len(self.triggers)
             self.triggers.append(trigger)
         return self._index[trigger]
-
-    def _are(self, events: Events, names: Iterable[str]) -> npt.NDArray[np.bool_]:
-        """Which events are of these kinds."""
-        wanted = np.zeros(256, bool)
-        wanted[[number for number, kind in self.layout.kinds.items() if kind.name in names]] = True
-        found: npt.NDArray[np.bool_] = wanted[events["source"]]
-        return found
 
     def add(self, records: Triggers) -> None:
         """Takes the triggers of a batch, before its events are joined."""
@@ -193,7 +159,7 @@ class TriggerJoin:
             if kind.links:
                 self._links.add(mine, _link_keys(mine["tid"], mine["function"]))
                 continue
-            book = self._books.setdefault(kind.explains, self._empty())
+            book = self._books.setdefault(kind.explains, _Book(self.layout.trigger))
             by_cpu = mine["object"] == 0
             keys = _object_keys(mine["object"], mine["function"])
             keys = np.where(by_cpu, mine["target_cpu"].astype(np.uint64), keys)
@@ -201,31 +167,19 @@ class TriggerJoin:
 
     def join(self, events: Events) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
         """For each event the index of its trigger in ``triggers`` and when that acted, in ns."""
-        index = np.zeros(len(events), np.uint32)
-        time_ns = np.zeros(len(events), np.uint64)
+        batch = _Batch(events, {kind.name: number for number, kind in self.layout.kinds.items()})
         for name in self._books:
-            chosen = np.flatnonzero(self._are(events, [name]))
-            if len(chosen):
-                self._join_book(name, events, chosen, index, time_ns)
-        self._join_wakers(events, index)
-        self._join_raisers(events, index)
-        self._join_ticks(events, index)
-        self._join_frames(
-            events, index, time_ns, ("csd",), ("call_function", "call_function_single")
-        )
-        self._join_frames(events, index, time_ns, ("hrtimer", "timer_wheel"), ("local_timer",))
-        return index, time_ns
+            self._join_book(batch, name)
+        self._join_wakers(batch)
+        self._join_raisers(batch)
+        self._join_ticks(batch)
+        self._join_frames(batch, ("csd",), ("call_function", "call_function_single"))
+        self._join_frames(batch, ("hrtimer", "timer_wheel"), ("local_timer",))
+        return batch.index, batch.time_ns
 
-    def _join_book(
-        self,
-        name: str,
-        events: Events,
-        chosen: Indices,
-        index: npt.NDArray[np.uint32],
-        time_ns: npt.NDArray[np.uint64],
-    ) -> None:
-        book = self._books[name]
-        mine = taken(events, chosen)
+    def _join_book(self, batch: _Batch, name: str) -> None:
+        chosen = batch.rows(name)
+        mine = taken(batch.events, chosen)
         threaded = mine["flags"] & Flag.THREADED != 0
         objects = np.where(threaded, 0, mine["object"]).astype(np.uint64)
         keys = _object_keys(objects, mine["id"])
@@ -233,37 +187,25 @@ class TriggerJoin:
         before = mine["start_ns"].copy()
         linked = np.flatnonzero(threaded & (mine["level"] == _WORK_LEVEL))
         if len(linked):
-            link = self._links.find(
+            known, started = self._links.find(
                 _link_keys(mine["tid"][linked], mine["id"][linked]), before[linked]
             )
-            started = self._links.records[link]
             worked_on = _object_keys(started["object"], mine["id"][linked])
-            keys[linked] = np.where(link >= 0, worked_on, 0)
-            before[linked] = np.where(link >= 0, started["time_ns"], 0)
-        find = book.find_once if name in _ANSWERED_ONCE else book.find
-        at = find(keys, before)
-        found = np.flatnonzero(at >= 0)
+            keys[linked] = np.where(known, worked_on, 0)
+            before[linked] = started["time_ns"]
+        known, records = self._books[name].find(keys, before, once=name in _ANSWERED_ONCE)
+        found, records = chosen[known], taken(records, known)
         if len(found):
-            records = taken(book.records, at[found])
-            index[chosen[found]] = self._numbers(records)
-            time_ns[chosen[found]] = records["time_ns"]
+            batch.index[found] = self._numbers(records)
+            batch.time_ns[found] = records["time_ns"]
 
     def _numbers(self, records: Triggers) -> npt.NDArray[np.uint32]:
         origins = self._origins(records)
-        interner = Interner(lambda row: self._intern(self._trigger(records[row], origins, row)))
-        return interner.numbers(
-            [
-                records["tid"].astype(np.uint64),
-                records["cpu"].astype(np.uint64) << np.uint64(8)
-                | records["context"].astype(np.uint64),
-                records["work_function"],
-                records["stack"].astype(np.uint64),
-                origins["tid"].astype(np.uint64) << np.uint64(8)
-                | origins["context"].astype(np.uint64),
-                self.names.places(records["tid"], records["time_ns"]) << np.uint64(8)
-                | self.names.places(origins["tid"], origins["time_ns"]),
-            ]
-        )
+        interner = Interner(8, lambda row: self._intern(self._trigger(records[row], origins, row)))
+        names = self.names.places(records["tid"], records["time_ns"]) << np.uint64(8)
+        names |= self.names.places(origins["tid"], origins["time_ns"])
+        columns = [records[name] for name in ("tid", "cpu", "context", "work_function", "stack")]
+        return interner.numbers([*columns, origins["tid"], origins["context"], names])
 
     def _origins(self, records: Triggers) -> Triggers:
         """Who queued the work item that each sender was executing; zeros where there is none."""
@@ -272,8 +214,7 @@ class TriggerJoin:
         working = np.flatnonzero(records["work"])
         if book is not None and len(working):
             queued = _object_keys(records["work"], records["work_function"])[working]
-            at = book.find(queued, records["time_ns"][working])
-            origins[working[at >= 0]] = book.records[at[at >= 0]]
+            _, origins[working] = book.find(queued, records["time_ns"][working])
         return origins
 
     def _trigger(self, record: np.void, origins: Triggers, row: int) -> Trigger:
@@ -302,17 +243,16 @@ class TriggerJoin:
         tid = int(record["tid"])
         return f"{self.names.name(tid, int(record['time_ns']))} {tid}"
 
-    def _join_wakers(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
+    def _join_wakers(self, batch: _Batch) -> None:
         """Threads: who woke them, told with the event."""
-        wakers = events["id"] >> np.uint64(32)
-        chosen = np.flatnonzero(self._are(events, ["thread"]) & (wakers > 0))
-        words, cpus = wakers[chosen], events["parent_id"][chosen]
-        times = events["start_ns"][chosen]
+        threads = batch.rows("thread")
+        wakers = batch.events["id"][threads] >> np.uint64(32)
+        chosen, words = threads[wakers > 0], wakers[wakers > 0]
+        cpus, times = batch.events["parent_id"][chosen], batch.events["start_ns"][chosen]
         interner = Interner(
-            lambda row: self._intern(self._woken_by(int(words[row]), cpus[row], int(times[row])))
+            3, lambda row: self._intern(self._woken_by(int(words[row]), cpus[row], int(times[row])))
         )
-        places = self.names.places(words, times)
-        index[chosen] = interner.numbers([words, cpus.astype(np.uint64), places])
+        batch.index[chosen] = interner.numbers([words, cpus, self.names.places(words, times)])
 
     def _woken_by(self, waker: int, cpu: int, time_ns: int) -> Trigger:
         contextual = self.layout.wakers.get("CONTEXT", 1 << 32)
@@ -322,27 +262,24 @@ class TriggerJoin:
         name = "the idle loop" if context == _TASK else _CONTEXTS[context]
         return Trigger(context=name, cpu=int(cpu))
 
-    def _join_raisers(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
+    def _join_raisers(self, batch: _Batch) -> None:
         """Softirqs: what was running when they were raised, told with the event."""
-        raiser = self.layout.dtype("noise_raiser")
-        chosen = np.flatnonzero(
-            self._are(events, ["softirq"])
-            & (events["flags"] & Flag.THREADED == 0)
-            & (events["object"] != 0)
-        )
+        softirqs = taken(batch.events, chosen := batch.rows("softirq"))
+        told = (softirqs["flags"] & Flag.THREADED == 0) & (softirqs["object"] != 0)
+        chosen, softirqs = chosen[told], taken(softirqs, told)
         if not len(chosen):
             return
-        words = np.ascontiguousarray(events["object"][chosen])
-        raisers = words.view(raiser)
-        cpus, times = events["cpu"][chosen], events["start_ns"][chosen]
+        words = np.ascontiguousarray(softirqs["object"])
+        raisers = words.view(self.layout.dtype("noise_raiser"))
+        cpus, times = softirqs["cpu"], softirqs["start_ns"]
         interner = Interner(
-            lambda row: self._intern(self._raised_by(raisers[row], int(cpus[row]), int(times[row])))
+            3, lambda row: self._intern(self._raised_by(raisers[row], cpus[row], int(times[row])))
         )
-        places = self.names.places(raisers["tid"], times)
-        index[chosen] = interner.numbers([words, cpus.astype(np.uint64), places])
+        names = self.names.places(raisers["tid"], times)
+        batch.index[chosen] = interner.numbers([words, cpus, names])
 
-    def _raised_by(self, raiser: np.void, cpu: int, time_ns: int) -> Trigger:
-        context = int(raiser["context"]) - 1
+    def _raised_by(self, raiser: np.void, on: np.uint16, time_ns: int) -> Trigger:
+        cpu, context = int(on), int(raiser["context"]) - 1
         tid = int(raiser["tid"])
         if context == _TASK:
             return (
@@ -354,57 +291,30 @@ class TriggerJoin:
         number = f" {int(raiser['id'])}" if kind.identity in ("irq", "softirq") else ""
         return Trigger(context=f"{kind.name}{number}", cpu=cpu)
 
-    def _join_ticks(self, events: Events, index: npt.NDArray[np.uint32]) -> None:
+    def _join_ticks(self, batch: _Batch) -> None:
         """The tick, and its timer where it serves the wheel."""
-        index[self._are(events, ["timer_wheel"])] = self._wheel
-        hrtimers = np.flatnonzero(self._are(events, ["hrtimer"]))
-        for function in np.unique(events["id"][hrtimers]).tolist():
+        batch.index[batch.rows("timer_wheel")] = self._wheel
+        hrtimers = batch.rows("hrtimer")
+        functions = batch.events["id"][hrtimers]
+        for function in np.unique(functions).tolist():
             if self.function_name(function) in TICK_FUNCTIONS:
-                index[hrtimers[events["id"][hrtimers] == function]] = self._tick
+                batch.index[hrtimers[functions == function]] = self._tick
 
-    def _join_frames(
-        self,
-        events: Events,
-        index: npt.NDArray[np.uint32],
-        time_ns: npt.NDArray[np.uint64],
-        inner: tuple[str, ...],
-        outer: tuple[str, ...],
-    ) -> None:
+    def _join_frames(self, batch: _Batch, inner: tuple[str, ...], outer: tuple[str, ...]) -> None:
         """An interrupt has the trigger of the first thing that it ran."""
-        inside = self._inside(events, index, time_ns, inner)
-        around = np.flatnonzero(self._are(events, outer))
-        for cpu in np.unique(events["cpu"][around]).tolist():
-            first = taken(inside, inside["cpu"] == cpu)
-            mine = around[events["cpu"][around] == cpu]
-            if not len(first):
-                continue
-            first = taken(first, np.argsort(first["start_ns"], kind="stable"))
-            starts = first["start_ns"]
-            at = np.minimum(np.searchsorted(starts, events["start_ns"][mine]), len(first) - 1)
-            ends = events["start_ns"][mine] + events["gross_ns"][mine]
-            held = (starts[at] >= events["start_ns"][mine]) & (starts[at] < ends)
-            index[mine[held]] = first["trigger"][at[held]]
-            time_ns[mine[held]] = first["trigger_ns"][at[held]]
-
-    def _inside(
-        self,
-        events: Events,
-        index: npt.NDArray[np.uint32],
-        time_ns: npt.NDArray[np.uint64],
-        inner: tuple[str, ...],
-    ) -> npt.NDArray[np.void]:
-        """What ran inside of interrupts, with the last of the batch before: the interrupt that
-        held it may only come now."""
-        chosen = np.flatnonzero(self._are(events, inner))
+        chosen, around = batch.rows(*inner), batch.rows(*outer)
         fresh = np.zeros(len(chosen), _INSIDE)
         for name in ("cpu", "start_ns"):
-            fresh[name] = events[name][chosen]
-        fresh["trigger"], fresh["trigger_ns"] = index[chosen], time_ns[chosen]
+            fresh[name] = batch.events[name][chosen]
+        fresh["trigger"], fresh["trigger_ns"] = batch.index[chosen], batch.time_ns[chosen]
         inside = joined([self._tails.get(inner, fresh[:0]), fresh])
-        if len(inside):
-            since = max(int(inside["start_ns"].max()) - RECENT_NS, 0)
-            self._tails[inner] = taken(inside, inside["start_ns"] >= since)
-        return inside
+        at = first_inside(taken(batch.events, around), inside)
+        around, first = around[at >= 0], taken(inside, at[at >= 0])
+        batch.index[around], batch.time_ns[around] = first["trigger"], first["trigger_ns"]
+        # The interrupt that holds it may only come with the next batch.
+        waiting = inside["start_ns"] >= max(int(inside["start_ns"].max(initial=0)) - RECENT_NS, 0)
+        waiting[at[at >= 0]] = False
+        self._tails[inner] = taken(inside, waiting)
 
 
 def _object_keys(

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.histogram import Counts
+from noisetop._tables import add_up
+from noisetop.interner import Interner
+from noisetop.sums import COUNT, LARGEST, TOTAL, Sums, no_sums, widened
 from noisetop.trigger import Trigger
 
 KEPT = 64
@@ -82,38 +84,28 @@ class TriggerTotals:
     _slots: dict[int, dict[int, int]] = field(default_factory=dict)
     """By row and group, where the sums stand; ``_REST`` is the group of what is not kept."""
     _used: int = 0
-    _sums: Counts = field(default_factory=lambda: np.zeros((3, 0), np.int64))
+    _sums: Sums = field(default_factory=no_sums)
+    _interner: Interner = field(init=False)
+    _batch: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._interner = Interner(2, self._learn)
 
     def add(
         self,
-        row: npt.NDArray[np.int64],
+        row: npt.NDArray[np.uint32],
         trigger: npt.NDArray[np.uint32],
-        net_ns: npt.NDArray[np.int64],
+        net_ns: npt.NDArray[np.uint64],
     ) -> None:
         """Adds interruptions, as the row of their source, their trigger and net time."""
-        if not len(row):
-            return
-        slot = self._slots_of(row, trigger)
-        size = 1 + int(slot.max())
-        if size > self._sums.shape[1]:
-            more = np.zeros((3, size - self._sums.shape[1]), np.int64)
-            self._sums = np.concatenate([self._sums, more], axis=1)
-        width = self._sums.shape[1]
-        self._sums[0] += np.bincount(slot, minlength=width)
-        # Sums of a batch stay below 2^53 ns, where a double is exact.
-        self._sums[1] += np.bincount(slot, net_ns, width).astype(np.int64)
-        np.maximum.at(self._sums[2], slot, net_ns)
+        self._batch = row, trigger
+        slots = self._interner.numbers((row, trigger))
+        self._sums = widened(self._sums, self._used)
+        add_up((slots, net_ns, net_ns), self._sums, None)
 
-    def _slots_of(
-        self, row: npt.NDArray[np.int64], trigger: npt.NDArray[np.uint32]
-    ) -> npt.NDArray[np.int64]:
-        pairs = row << np.int64(32) | trigger
-        present, first, place = np.unique(pairs, return_index=True, return_inverse=True)
-        slots = np.empty(len(present), np.int64)
-        for at in np.argsort(first).tolist():
-            pair = int(present[at])
-            slots[at] = self._slot(pair >> 32, self._group(pair & 0xFFFFFFFF))
-        return slots[place]
+    def _learn(self, at: int) -> int:
+        row, trigger = self._batch
+        return self._slot(int(row[at]), self._group(int(trigger[at])))
 
     def _group(self, number: int) -> int:
         group = self._group_of_number.get(number)
@@ -137,14 +129,14 @@ class TriggerTotals:
 
     def by_row(self) -> dict[int, tuple[TriggerSummary, ...]]:
         """The triggers of each source that has any, largest net time first."""
-        counts, nets, largest = self._sums.tolist()
+        sums = self._sums.tolist()
         return {
             row: _bounded(
                 TriggerSummary(
                     OTHERS if group == _REST else self._groups[group],
-                    counts[slot],
-                    nets[slot],
-                    largest[slot],
+                    sums[slot][COUNT],
+                    sums[slot][TOTAL],
+                    sums[slot][LARGEST],
                 )
                 for group, slot in slots.items()
             )

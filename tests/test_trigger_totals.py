@@ -14,8 +14,8 @@ ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 199), st.integers(0,
 def totals(*parts: list[tuple[int, int, int]]) -> TriggerTotals:
     made = TriggerTotals(MANY)
     for part in parts:
-        row, trigger, net = np.array(part, np.int64).reshape(-1, 3).T
-        made.add(row, trigger.astype(np.uint32), net)
+        row, trigger, net = np.array(part, np.uint64).reshape(-1, 3).T
+        made.add(row.astype(np.uint32), trigger.astype(np.uint32), net)
     return made
 
 

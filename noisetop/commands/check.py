@@ -8,7 +8,6 @@ import shutil
 import sys
 import time
 from contextlib import suppress
-from importlib.metadata import version
 
 from noisetop import housekeeping, system
 from noisetop.checks import Goal, Machine, Status, page, run_checks
@@ -16,6 +15,7 @@ from noisetop.checks.counters import Window, sample
 from noisetop.checks.spin import spin
 from noisetop.errors import EXIT_LIMIT, UsageError
 from noisetop.units import parse_duration
+from noisetop.version import version
 
 NAME = "check"
 HELP = "is this machine set up to leave these CPUs alone?"
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     finally:
         housekeeping.bind(allowed)
     if args.json:
-        _write(page.as_json(results, machine, version("noisetop")))
+        _write(page.as_json(results, machine, version()))
     else:
         width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ

@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 
 from noisetop import housekeeping
@@ -26,6 +25,7 @@ from noisetop.open_recording import open_recording
 from noisetop.output import check_output, output_file
 from noisetop.recording import Recording
 from noisetop.tracer import Tracer
+from noisetop.version import version
 
 NAME = "diagnose"
 HELP = "observed noise, its causes and their remedies"
@@ -89,15 +89,13 @@ def _write(
     """What --save keeps, then the page or its JSON."""
     if args.save:
         with output_file(args.save, force=args.force) as out:
-            document = json.dumps(saved.as_saved(diagnosis, version("noisetop")), indent=2)
+            document = json.dumps(saved.as_saved(diagnosis, version()), indent=2)
             out.write(document.encode() + b"\n")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for a locale without µ
     if args.json:
         sys.stdout.write(
-            page.as_json(
-                diagnosis, audit, version=version("noisetop"), title=title, changes=changes
-            )
+            page.as_json(diagnosis, audit, version=version(), title=title, changes=changes)
         )
         return
     columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from noisetop.checks import Machine
 from noisetop.compare.sample import BLOCKS
+from noisetop.diagnosis.intervals import Intervals
 from noisetop.diagnosis.totals import GroupKey, GroupTotals, Totals
 from noisetop.errors import NoisetopError
 from noisetop.event import (
@@ -26,7 +26,7 @@ from noisetop.event import (
     Source,
     interrupting,
 )
-from noisetop.histogram import BUCKETS, bucket_of, edges_ns
+from noisetop.nesting import first_inside
 from noisetop.read_ahead import read_ahead
 from noisetop.recording import Recording
 from noisetop.rows import joined, taken
@@ -40,11 +40,6 @@ Index = npt.NDArray[np.int64]
 
 _NOTHING = -1
 _CARRIED = 4096
-_FEWEST_INTERVALS = 8
-_REGULAR_SHARE = 0.6
-_MIDDLES = (edges_ns()[:-1] + edges_ns()[1:]) / 2.0
-_ABOUT = 2  # buckets on either side of the fullest one: within 12.5 %
-
 
 _KERNEL_THREADS = (
     *("cpuhp/", "idle_inject/", "irq/", "irq_work/", "kauditd", "kcompactd", "khugepaged"),
@@ -139,8 +134,7 @@ class Collector:
     fault_count: int = 0
     fault_ns: int = 0
     _totals: Totals = field(init=False)
-    _intervals: dict[tuple[int, int], Index] = field(default_factory=dict)
-    _last_ns: dict[tuple[int, int], int] = field(default_factory=dict)
+    _intervals: Intervals = field(default_factory=Intervals)
     _inner: Interruptions = field(default_factory=lambda: np.empty(0, INTERRUPTION))
 
     def __post_init__(self) -> None:
@@ -157,7 +151,7 @@ class Collector:
         ran = self._ran(table)
         self._totals.add(table, ran, self._blocks(table))
         # What an interrupt ran begins with it, and counts once.
-        self._add_intervals(taken(table, ran == _NOTHING))
+        self._intervals.add(taken(table, ran == _NOTHING))
 
     def _outer_of(self) -> dict[int, set[int]]:
         """Sources that others lie in by their path, with the numbers of those others."""
@@ -183,23 +177,9 @@ class Collector:
         for around in outer:
             rows = np.flatnonzero(sources == around)
             candidates = taken(inner, inner_around == around)
-            if len(rows) and len(candidates):
-                self._match(table, rows, candidates, found)
+            at = first_inside(taken(table, rows), candidates)
+            found[rows[at >= 0]] = candidates["source"][at[at >= 0]]
         return found
-
-    def _match(self, table: Interruptions, rows: Index, inner: Interruptions, found: Index) -> None:
-        for cpu in np.unique(table["cpu"][rows]).tolist():
-            mine = taken(inner, inner["cpu"] == cpu)
-            if not len(mine):
-                continue
-            mine = taken(mine, np.argsort(mine["start_ns"], kind="stable"))
-            here = rows[table["cpu"][rows] == cpu]
-            starts = table["start_ns"][here]
-            at = np.searchsorted(mine["start_ns"], starts)
-            inside = at < len(mine)
-            at = np.minimum(at, len(mine) - 1)
-            inside &= mine["start_ns"][at] < starts + table["gross_ns"][here]
-            found[here[inside]] = mine["source"][at[inside]]
 
     def _add_faults(self, table: Interruptions) -> None:
         apart = taken(table, table["level"] == APART_LEVEL)
@@ -212,24 +192,6 @@ class Collector:
         """For each row the block that it begins in; what lies outside counts with the nearest."""
         since = table["start_ns"].astype(np.int64) - self.start_ns
         return np.clip(since // max(self.block_ns, 1), 0, BLOCKS - 1)
-
-    def _add_intervals(self, table: Interruptions) -> None:
-        if not len(table):
-            return
-        order = np.lexsort((table["start_ns"], table["source"], table["cpu"]))
-        cpus, causes = table["cpu"][order], table["source"][order]
-        starts = table["start_ns"][order].astype(np.int64)
-        changed = (cpus[1:] != cpus[:-1]) | (causes[1:] != causes[:-1])
-        edges = [0, *(np.flatnonzero(changed) + 1).tolist(), len(order)]
-        for begin, end in pairwise(edges):
-            key = int(cpus[begin]), int(causes[begin])
-            mine = starts[begin:end]
-            before = self._last_ns.get(key)
-            gaps = np.diff(mine if before is None else np.concatenate([[before], mine]))
-            gaps = gaps[gaps > 0]
-            self._last_ns[key] = max(int(mine[-1]), before or 0)
-            counts = self._intervals.setdefault(key, np.zeros(BUCKETS, np.int64))
-            counts += np.bincount(bucket_of(gaps.astype(np.uint64)), minlength=BUCKETS)
 
     def shares(self) -> tuple[Share, ...]:
         """What was added so far, largest net time first."""
@@ -249,21 +211,9 @@ class Collector:
             net_ns=totals.net_ns,
             max_ns=totals.max_ns,
             max_start_ns=totals.max_start_ns,
-            period_ns=_period_ns(self._intervals.get((cpu, ran if ran != _NOTHING else source))),
+            period_ns=self._intervals.period_ns(cpu, ran if ran != _NOTHING else source),
             blocks_ns=totals.blocks_ns,
         )
-
-
-def _period_ns(counts: Index | None) -> int:
-    """The interval that most are about as long as; 0 where there is none."""
-    total = int(counts.sum()) if counts is not None else 0
-    if counts is None or total < _FEWEST_INTERVALS:
-        return 0
-    fullest = int(counts.argmax())
-    near = np.arange(max(fullest - _ABOUT, 0), min(fullest + _ABOUT + 1, BUCKETS))
-    if counts[near].sum() < _REGULAR_SHARE * total:
-        return 0
-    return round(float(np.average(_MIDDLES[near], weights=counts[near])))
 
 
 def collector_for(recording: Recording) -> Collector:

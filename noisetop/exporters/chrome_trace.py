@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from noisetop.recording import Recording
 from noisetop.recording_json import about_as_dict, names_as_dict
 from noisetop.rows import taken
 from noisetop.trace_reader import FORMAT
+from noisetop.version import version
 
 SUFFIXES = (".json",)
 HELP = "Chrome Trace Event JSON, for Perfetto (ui.perfetto.dev)"
@@ -64,7 +64,7 @@ def _json(content: object) -> bytes:
 def _head(recording: Recording) -> bytes:
     """Everything up to the first slice."""
     about = {
-        "writer": f"noisetop {version('noisetop')}",
+        "writer": f"noisetop {version()}",
         "format": FORMAT,
         **about_as_dict(recording),
     }

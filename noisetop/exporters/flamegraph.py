@@ -6,12 +6,12 @@ that the script can zoom without knowing any figure twice.
 
 from __future__ import annotations
 
+import html
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import BinaryIO
-from xml.sax.saxutils import escape
 
 from noisetop.exporters._stacks import noise_stacks
 from noisetop.losses import describe_losses
@@ -151,4 +151,4 @@ def _colour(frame: _Frame) -> str:
 
 def _text(name: str) -> str:
     """Harmless in XML text and attributes; no character that XML forbids is left."""
-    return escape(printable(name), {'"': "&quot;", "'": "&apos;"})
+    return html.escape(printable(name))

@@ -76,7 +76,7 @@ def test_wrong_usage_is_one_line(arguments: list[str]) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="is itself without privileges already")
 def test_runs_without_privileges() -> None:
     # Whoever is nobody may not be able to read the packages.
-    load = "import os, sys, noisetop.commands.check; from noisetop.cli import main"
+    load = "import locale, os, sys, noisetop.commands.check; from noisetop.cli import main"
     load += "; from noisetop.checks import all_checks; all_checks()"
     code = "sys.argv = ['noisetop', 'check', '-d', '20ms']; main()"
     run = subprocess.run(

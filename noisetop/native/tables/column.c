@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include "column.h"
+
+int column__open(struct column *c, PyObject *object)
+{
+	if (PyObject_GetBuffer(object, &c->view, PyBUF_STRIDED_RO))
+		return -1;
+	Py_ssize_t bytes = c->view.itemsize;
+	if (c->view.ndim == 1 && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)) {
+		c->first = c->view.buf;
+		c->count = c->view.shape[0];
+		c->stride = c->view.strides[0];
+		return 0;
+	}
+	PyBuffer_Release(&c->view);
+	PyErr_SetString(PyExc_ValueError, "a column is one row of integers");
+	return -1;
+}
+
+void column__close(struct column *c)
+{
+	PyBuffer_Release(&c->view);
+}
+
+int columns__open(struct columns *c, PyObject *sequence, int size)
+{
+	Py_ssize_t given = PySequence_Size(sequence);
+	c->size = 0;
+	for (; given == size && c->size < size; c->size++) {
+		PyObject *object = PySequence_GetItem(sequence, c->size);
+		int err = object ? column__open(&c->column[c->size], object) : -1;
+		Py_XDECREF(object);
+		if (err)
+			break;
+		if (c->column[c->size].count != c->column[0].count) {
+			PyErr_SetString(PyExc_ValueError, "columns are of one length");
+			c->size++;
+			break;
+		}
+	}
+	if (!PyErr_Occurred() && size > 0 && c->size == size) {
+		c->rows = c->column[0].count;
+		return 0;
+	}
+	if (!PyErr_Occurred())
+		PyErr_Format(PyExc_ValueError, "%d columns are wanted", size);
+	columns__close(c);
+	return -1;
+}
+
+void columns__close(struct columns *c)
+{
+	while (c->size)
+		column__close(&c->column[--c->size]);
+}
+
+#define COPY(type)                                                                                 \
+	for (Py_ssize_t i = 0; i < count; i++, at += stride) {                                     \
+		type value;                                                                        \
+		memcpy(&value, at, sizeof(value));                                                 \
+		values[i] = value;                                                                 \
+	}
+
+void column__copy(const struct column *c, Py_ssize_t begin, Py_ssize_t count, uint64_t *values)
+{
+	Py_ssize_t stride = c->stride;
+	const char *at = c->first + begin * stride;
+	switch (c->view.itemsize) {
+	case 1:
+		COPY(uint8_t);
+		break;
+	case 2:
+		COPY(uint16_t);
+		break;
+	case 4:
+		COPY(uint32_t);
+		break;
+	default:
+		COPY(uint64_t);
+	}
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Columns of unsigned integers as NumPy has them: 1, 2, 4 or 8 bytes each, any stride, not always
+ * aligned. */
+#ifndef NOISETOP_TABLES_COLUMN_H
+#define NOISETOP_TABLES_COLUMN_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define COLUMN_MAX 8 /* that are looked at together */
+
+struct column {
+	Py_buffer view;
+	const char *first;
+	Py_ssize_t count, stride;
+};
+
+struct columns {
+	struct column column[COLUMN_MAX];
+	int size;
+	Py_ssize_t rows;
+};
+
+/* Both raise an exception and return -1 when it is none, or not as many as wanted of one length. */
+int column__open(struct column *c, PyObject *object);
+int columns__open(struct columns *c, PyObject *sequence, int size);
+void column__close(struct column *c);
+void columns__close(struct columns *c);
+
+/* Values of the rows from `begin` on. */
+void column__copy(const struct column *c, Py_ssize_t begin, Py_ssize_t count, uint64_t *values);
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include "histogram.h"
+#include "tables.h"
+
+static PyMethodDef methods[] = {
+	{"sorted_out", tables_sorted_out, METH_VARARGS,
+	 "sorted_out(pieces, row_bytes, at, mask, kinds) -> tuple[bytes, ...]\n\nRows by kind."},
+	{"add_up", tables_add_up, METH_VARARGS,
+	 "add_up((groups, durations, starts), sums, histogram) -> None"},
+	{"add_gaps", tables_add_gaps, METH_VARARGS,
+	 "add_gaps((groups, starts), last, histogram) -> None"},
+	{"buckets", tables_buckets, METH_VARARGS, "buckets(durations, out) -> None"},
+	{NULL, NULL, 0, NULL},
+};
+
+static int execute(PyObject *module)
+{
+	if (groups__add_to(module) || trigger_book__add_to(module) ||
+	    PyModule_AddIntConstant(module, "STEP_BITS", HISTOGRAM_STEP_BITS) ||
+	    PyModule_AddIntConstant(module, "BUCKETS", HISTOGRAM_BUCKETS))
+		return -1;
+	return 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+	{Py_mod_exec, execute},
+	{0, NULL},
+};
+
+static struct PyModuleDef definition = {
+	.m_base = PyModuleDef_HEAD_INIT,
+	.m_name = "noisetop._tables",
+	.m_doc = "What goes through every row of a table.",
+	.m_methods = methods,
+	.m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__tables(void)
+{
+	return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes through every row of a table, and would go through it several times in NumPy. */
+#ifndef NOISETOP_TABLES_H
+#define NOISETOP_TABLES_H
+
+int groups__add_to(PyObject *module);
+int trigger_book__add_to(PyObject *module);
+PyObject *tables_sorted_out(PyObject *self, PyObject *args);
+PyObject *tables_add_up(PyObject *self, PyObject *args);
+PyObject *tables_add_gaps(PyObject *self, PyObject *args);
+PyObject *tables_buckets(PyObject *self, PyObject *args);
+
+#endif
