@@ -95,6 +95,8 @@ int trigger_book__add(struct trigger_book *b, const char *rows, const uint64_t *
 		      const uint64_t *times_ns, size_t count)
 {
 	uint64_t wanted = (uint64_t)b->row_count + count;
+	if (!count)
+		return 0;
 	if (reserve((void **)&b->rows, &b->row_room, wanted, b->row_bytes))
 		return -1;
 	memcpy(b->rows + b->row_count * b->row_bytes, rows, count * b->row_bytes);
