@@ -187,9 +187,10 @@ class _SliceWriter:
             args["idle"] = True
         if ids.tid != ids.victim_tid or not ids.tid:
             args["task"] = self._task(ids.tid, _thread_name(source))
-        if ids.flags:
+        told = ids.flags & ~Flag.OUTERMOST  # a viewer shows what lies around a slice
+        if told:
             args["flags"] = ", ".join(
-                flag.name.lower() for flag in Flag if flag & ids.flags and flag.name
+                flag.name.lower() for flag in Flag if flag & told and flag.name
             )
         args["ids"] = ids
         head = {
