@@ -38,7 +38,7 @@ SUFFIX = ".noisetop"
 _LATE = ("hardware", "hardware_missing")
 """What belongs to the metadata but is known only at the end."""
 _MAX_HEAD_BYTES = 64 << 20
-_CHUNK_BYTES = 16 << 20
+_CHUNK_BYTES = 8 << 20
 _MAX_REASON = 80
 
 

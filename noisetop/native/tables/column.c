@@ -57,28 +57,7 @@ void columns__close(struct columns *c)
 		column__close(&c->column[--c->size]);
 }
 
-#define COPY(type)                                                                                 \
-	for (Py_ssize_t i = 0; i < count; i++, at += stride) {                                     \
-		type value;                                                                        \
-		memcpy(&value, at, sizeof(value));                                                 \
-		values[i] = value;                                                                 \
-	}
-
 void column__copy(const struct column *c, Py_ssize_t begin, Py_ssize_t count, uint64_t *values)
 {
-	Py_ssize_t stride = c->stride;
-	const char *at = c->first + begin * stride;
-	switch (c->view.itemsize) {
-	case 1:
-		COPY(uint8_t);
-		break;
-	case 2:
-		COPY(uint16_t);
-		break;
-	case 4:
-		COPY(uint32_t);
-		break;
-	default:
-		COPY(uint64_t);
-	}
+	COLUMN_EACH(c, begin, count, values[i] = value);
 }

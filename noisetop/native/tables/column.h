@@ -27,6 +27,34 @@ int columns__open(struct columns *c, PyObject *sequence, int size);
 void column__close(struct column *c);
 void columns__close(struct columns *c);
 
+#define COLUMN_LOOP(type, use)                                                                     \
+	for (Py_ssize_t i = 0; i < rows_; i++, at_ += stride_) {                                   \
+		type value_;                                                                       \
+		memcpy(&value_, at_, sizeof(value_));                                              \
+		uint64_t value = value_;                                                           \
+		use;                                                                               \
+	}
+
+/* Does something with the `value` of each row from `begin` on, `i` counting from 0. */
+#define COLUMN_EACH(c, begin, count, use)                                                          \
+	do {                                                                                       \
+		Py_ssize_t stride_ = (c)->stride, rows_ = count;                                   \
+		const char *at_ = (c)->first + (begin)*stride_;                                    \
+		switch ((c)->view.itemsize) {                                                      \
+		case 1:                                                                            \
+			COLUMN_LOOP(uint8_t, use);                                                 \
+			break;                                                                     \
+		case 2:                                                                            \
+			COLUMN_LOOP(uint16_t, use);                                                \
+			break;                                                                     \
+		case 4:                                                                            \
+			COLUMN_LOOP(uint32_t, use);                                                \
+			break;                                                                     \
+		default:                                                                           \
+			COLUMN_LOOP(uint64_t, use);                                                \
+		}                                                                                  \
+	} while (0)
+
 /* Values of the rows from `begin` on. */
 void column__copy(const struct column *c, Py_ssize_t begin, Py_ssize_t count, uint64_t *values);
 

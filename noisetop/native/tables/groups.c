@@ -41,14 +41,14 @@ static int note(struct fresh *fresh, Py_ssize_t row)
 static void gather(const struct columns *columns, Py_ssize_t begin, Py_ssize_t count,
 		   uint64_t *keys, uint64_t *hashes)
 {
-	uint64_t values[BLOCK];
+	int width = columns->size;
 	memset(hashes, 0, count * sizeof(*hashes));
-	for (int i = 0; i < columns->size; i++) {
-		column__copy(&columns->column[i], begin, count, values);
-		for (Py_ssize_t row = 0; row < count; row++) {
-			keys[row * columns->size + i] = values[row];
-			hashes[row] = group_table__mix(hashes[row], values[row]);
-		}
+	for (int column = 0; column < width; column++) {
+		uint64_t *key = keys + column;
+		COLUMN_EACH(&columns->column[column], begin, count, {
+			key[i * width] = value;
+			hashes[i] = group_table__mix(hashes[i], value);
+		});
 	}
 }
 
