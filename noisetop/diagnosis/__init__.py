@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -74,8 +74,10 @@ def _findings(outcome: Outcome) -> tuple[Finding, ...]:
     return (outcome,) if isinstance(outcome, Finding) else tuple(outcome)
 
 
-def _without(left: tuple[Share, ...], findings: Iterable[Finding], rule: Rule) -> tuple[Share, ...]:
+def _without(left: tuple[Share, ...], findings: Sequence[Finding], rule: Rule) -> tuple[Share, ...]:
     """What is left when the findings have taken theirs."""
+    if not findings:
+        return left
     offered = {id(share) for share in left}
     claimed: set[int] = set()
     for finding in findings:

@@ -26,7 +26,7 @@ _HANDLED = Match(softirqs("NET_RX"), sender=("call_function*",))
 )
 def packet_steering(evidence: Evidence, texts: Texts) -> list[Finding]:
     """The call that hands packets on, and what is done with them."""
-    mine = [one for one in evidence.shares if _HANDED_ON(one) or _HANDLED(one)]
+    mine = [*_HANDED_ON.claimed(evidence.shares), *_HANDLED.claimed(evidence.shares)]
     return grouped("packet-steering", mine, evidence, None, texts)
 
 

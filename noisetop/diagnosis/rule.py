@@ -52,11 +52,23 @@ class Match:
     whole: bool = False
     """The path ends where the pattern does."""
 
-    def __call__(self, share: Share) -> bool:
-        """Whether the share is claimed."""
+    def claimed(self, shares: Iterable[Share]) -> list[Share]:
+        """Those of the shares that the row claims."""
+        like: dict[Path, bool] = {}  # paths come again for each CPU and trigger
+        found = []
+        for share in shares:
+            path = share.cause
+            if path not in like:
+                like[path] = self._like(path)
+            if like[path] and self._sent(share):
+                found.append(share)
+        return found
+
+    def _like(self, path: Path) -> bool:
         same = matches_exactly if self.whole else matches
-        if not any(same(pattern, share.cause) for pattern in self.paths):
-            return False
+        return any(same(pattern, path) for pattern in self.paths)
+
+    def _sent(self, share: Share) -> bool:
         who = share.trigger
         names = (who.task, who.work, who.context)
         return (
@@ -254,8 +266,7 @@ def cause(
     )
 
     def judge(evidence: Evidence) -> Outcome:
-        claimed = [share for share in evidence.shares if match(share)]
-        return grouped(name, claimed, evidence, subject, texts)
+        return grouped(name, match.claimed(evidence.shares), evidence, subject, texts)
 
     return Rule(
         name=name,
