@@ -23,8 +23,8 @@ from noisetop.summary import Losses, OwnCost
 from noisetop.symbols import SymbolTable
 
 START_NS = 5_000_000_000
-_CYCLE_NS = 100_000
-_CYCLES_PER_BLOCK = 1_024
+_TURN_NS = 102_400_000
+_CYCLES, _FEWEST_CYCLES = 2_048, 64
 _FUNCTIONS = 0xFFFFFFFF81000000
 _OBJECTS = 0xFFFF888000000000
 _FIRST_VICTIM = 1_000
@@ -49,16 +49,23 @@ class Size:
     victims: int = 8
     """Threads that lose the time."""
 
+    @property
+    def cycles(self) -> int:
+        """Of a CPU in each turn. Where there are many CPUs each has less to tell, as no reader of
+        the rings keeps up with more than some two million records a second."""
+        return max(_CYCLES // self.cpus, _FEWEST_CYCLES)
+
 
 class _Cycles:
     """Builds the records of many cycles, one kind after another."""
 
-    def __init__(self, layout: Layout, size: Size, cycles: int) -> None:
+    def __init__(self, layout: Layout, size: Size) -> None:
         self.layout = layout
-        self.cycles = cycles
+        self.cycles = size.cycles
         self._ids = {kind.name: number for number, kind in layout.kinds.items()}
         self._random = np.random.default_rng(1)
-        self._at = np.arange(cycles, dtype=np.uint64)
+        self._at = np.arange(self.cycles, dtype=np.uint64)
+        self._begins = START_NS + self._at * (_TURN_NS // self.cycles)
         self._function = _FUNCTIONS + 16 * (self._at % np.uint64(size.functions))
         self._object = _OBJECTS + 64 * (self._at % np.uint64(_TIMERS))
         self._victim = _FIRST_VICTIM + self._at % np.uint64(size.victims)
@@ -67,7 +74,7 @@ class _Cycles:
         """One interval per cycle, ``start`` ns after its begin; some last longer."""
         rows = np.zeros(self.cycles, self.layout.event)
         rows["source"] = rows["parent_source"] = self._ids[name]
-        rows["start_ns"] = START_NS + self._at * _CYCLE_NS + start
+        rows["start_ns"] = self._begins + start
         rows["gross_ns"] = gross + self._random.integers(0, gross // 4, self.cycles)
         rows["net_ns"] = rows["gross_ns"]
         rows["victim_tid"] = rows["tid"] = self._victim
@@ -92,7 +99,7 @@ class _Cycles:
         """One trigger per cycle."""
         rows = np.zeros(self.cycles, self.layout.trigger)
         rows["source"] = self._ids[name]
-        rows["time_ns"] = START_NS + self._at * _CYCLE_NS + time
+        rows["time_ns"] = self._begins + time
         rows["function"] = self._function if function else 0
         rows["object"] = self._object if by_object else 0
         rows["tid"] = _FIRST_WAKER + self._at % np.uint64(_WAKERS)
@@ -136,11 +143,11 @@ def write_made_up(path: Path, size: Size) -> int:
     Raises OSError when the file cannot be written.
     """
     layout = Layout.from_native(_native.layout())
-    records = _Cycles(layout, size, _CYCLES_PER_BLOCK).records()
+    records = _Cycles(layout, size).records()
     blocks = -(-size.records // len(records))
     # A CPU's turn is as long as the time between two visits of the reader.
     rounds = -(-blocks // size.cpus)
-    end_ns = START_NS + (rounds + 1) * _CYCLES_PER_BLOCK * _CYCLE_NS
+    end_ns = START_NS + (rounds + 1) * _TURN_NS
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(fd, "wb", buffering=0) as file:
         writer = SpoolWriter(fd, layout)
@@ -158,7 +165,7 @@ def _moved(layout: Layout, records: Raw, turn: int, cpu: int) -> Raw:
     """The records of a later time on another CPU."""
     moved = records.copy()
     events = moved.reshape(-1).view(layout.event)
-    events["start_ns"] += turn * _CYCLES_PER_BLOCK * _CYCLE_NS
+    events["start_ns"] += turn * _TURN_NS
     is_trigger = events["flags"] & int(Flag.TRIGGER) != 0
     events["cpu"] = cpu
     triggers = moved.reshape(-1).view(layout.trigger)

@@ -17,21 +17,20 @@ Numbers = npt.NDArray[np.uint32]
 
 @dataclass(slots=True)
 class Interner:
-    """Remembers each combination of ``width`` columns under the number that ``learn`` gives it."""
+    """Remembers each combination of ``width`` columns under the number that it was given."""
 
     width: int
-    learn: Callable[[int], int]
-    """Called with the row of a combination that is new; its number."""
     _groups: Groups = field(init=False)
     _numbers: Numbers = field(default_factory=lambda: np.empty(0, np.uint32))
 
     def __post_init__(self) -> None:
         self._groups = Groups(self.width)
 
-    def numbers(self, columns: Sequence[Column]) -> Numbers:
-        """The number of each row; all columns are equally long."""
+    def numbers(self, columns: Sequence[Column], learn: Callable[[int], int]) -> Numbers:
+        """The number of each row; all columns are equally long. ``learn`` is called with the row
+        of each combination that is new and gives its number."""
         groups = np.empty(len(columns[0]), np.uint32)
-        fresh = [self.learn(row) for row in self._groups.numbers(columns, groups)]
+        fresh = [learn(row) for row in self._groups.numbers(columns, groups)]
         if fresh:
             self._numbers = np.concatenate([self._numbers, np.array(fresh, np.uint32)])
         return self._numbers.take(groups)

@@ -25,6 +25,8 @@ _COPIED = ("start_ns", "gross_ns", "net_ns", "victim_tid", "tid", "cpu", "level"
 _LOW_BITS = np.uint64(0x0101010101010101)
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _TID_MASK = 0xFFFFFFFF
+_COLUMNS = 7
+"""That the path of an event depends on."""
 _NUMBER, _COMM, _TASK = 1, 2, 4
 _TRAITS = {"none": 0, "irq": _NUMBER | _COMM, "task": _COMM | _TASK}
 """Whether an identity's number counts, whether its comm does, and whether that is a task: then the
@@ -50,8 +52,7 @@ class Namer:
     functions: set[int] = field(default_factory=set)
     """Kernel addresses named so far."""
     _index: dict[Source, int] = field(default_factory=dict)
-    _interner: Interner = field(init=False)
-    _events: Events = field(init=False)
+    _interner: Interner = field(default_factory=lambda: Interner(_COLUMNS))
     _traits: npt.NDArray[np.uint8] = field(init=False)
     """By kind: what its path depends on."""
 
@@ -59,16 +60,15 @@ class Namer:
         self._traits = np.zeros(256, np.uint8)
         for number, kind in self.layout.kinds.items():
             self._traits[number] = _TRAITS.get(kind.identity, _NUMBER)
-        self._interner = Interner(7, lambda row: self._intern(self._source_of(self._events[row])))
 
     def interruptions(self, events: Events) -> Interruptions:
         """The same intervals with their sources resolved, in the same order, without triggers."""
         table = np.zeros(len(events), INTERRUPTION)
         for name in _COPIED:
             table[name] = events[name]
-        if len(events):
-            self._events = events
-            table["source"] = self._interner.numbers(self._columns(events))
+        table["source"] = self._interner.numbers(
+            self._columns(events), lambda row: self._intern(self._source_of(events[row]))
+        )
         return table
 
     def _intern(self, source: Source) -> int:

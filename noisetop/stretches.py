@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -115,10 +116,14 @@ class WorstStretches:
         cpus = outermost["cpu"]
         starts = outermost["start_ns"].astype(np.int64)
         ends = starts + outermost["gross_ns"].astype(np.int64)
-        for cpu in np.flatnonzero(np.bincount(cpus)).tolist():
-            finder = self._finders.setdefault(cpu, StretchFinder(cpu, self.keep))
-            mine = np.flatnonzero(cpus == cpu)
-            finder.add(starts.take(mine), ends.take(mine))
+        order = np.argsort(cpus, kind="stable")
+        starts, ends, cpus = starts.take(order), ends.take(order), cpus.take(order)
+        edges = np.flatnonzero(cpus[1:] != cpus[:-1]) + 1
+        for begin, end in pairwise([0, *edges.tolist(), len(cpus)]):
+            if begin < end:
+                cpu = int(cpus[begin])
+                finder = self._finders.setdefault(cpu, StretchFinder(cpu, self.keep))
+                finder.add(starts[begin:end], ends[begin:end])
 
     def worst(self) -> list[Stretch]:
         """Longest first."""

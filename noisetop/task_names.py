@@ -21,6 +21,8 @@ class TaskNames:
 
     latest: dict[int, str] = field(default_factory=dict)
     """By tid."""
+    version: int = 0
+    """Another one whenever a name may have become another."""
     _since_ns: dict[int, list[int]] = field(default_factory=dict)
     _names: dict[int, list[str]] = field(default_factory=dict)
     _renamed: set[int] = field(default_factory=set)
@@ -41,6 +43,7 @@ class TaskNames:
         at = bisect_right(since, time_ns)
         if at and names[at - 1] == name:
             return
+        self.version += 1
         if at < len(names) and names[at] == name:
             since[at] = time_ns
             return

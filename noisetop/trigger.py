@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from noisetop._tables import TriggerBook
 from noisetop.event import Events, Flag, Layout
-from noisetop.interner import Interner
+from noisetop.interner import Column, Interner
 from noisetop.nesting import first_inside
 from noisetop.rows import joined, taken
 from noisetop.task_names import TaskNames
@@ -132,6 +132,9 @@ class TriggerJoin:
     _links: _Book = field(init=False)
     _index: dict[Trigger, int] = field(default_factory=dict)
     _tails: dict[tuple[str, ...], npt.NDArray[np.void]] = field(default_factory=dict)
+    _interners: dict[str, Interner] = field(default_factory=dict)
+    _named: int = 0
+    """Version of the names that these were learned with."""
     _tick: int = 0
     _wheel: int = 0
 
@@ -201,11 +204,26 @@ class TriggerJoin:
 
     def _numbers(self, records: Triggers) -> npt.NDArray[np.uint32]:
         origins = self._origins(records)
-        interner = Interner(8, lambda row: self._intern(self._trigger(records[row], origins, row)))
         names = self.names.places(records["tid"], records["time_ns"]) << np.uint64(8)
         names |= self.names.places(origins["tid"], origins["time_ns"])
         columns = [records[name] for name in ("tid", "cpu", "context", "work_function", "stack")]
-        return interner.numbers([*columns, origins["tid"], origins["context"], names])
+        return self._interned(
+            "acted",
+            [*columns, origins["tid"], origins["context"], names],
+            lambda row: self._trigger(records[row], origins, row),
+        )
+
+    def _interned(
+        self, how: str, columns: Sequence[Column], trigger: Callable[[int], Trigger]
+    ) -> npt.NDArray[np.uint32]:
+        """Numbers of triggers that columns describe; ``trigger`` says which one a row is. A
+        combination is asked for once, for as long as no task gets another name."""
+        if self._named != self.names.version:
+            self._interners.clear()
+            self._named = self.names.version
+        interner = self._interners.get(how) or Interner(len(columns))
+        self._interners[how] = interner
+        return interner.numbers(columns, lambda row: self._intern(trigger(row)))
 
     def _origins(self, records: Triggers) -> Triggers:
         """Who queued the work item that each sender was executing; zeros where there is none."""
@@ -249,10 +267,11 @@ class TriggerJoin:
         wakers = batch.events["id"][threads] >> np.uint64(32)
         chosen, words = threads[wakers > 0], wakers[wakers > 0]
         cpus, times = batch.events["parent_id"][chosen], batch.events["start_ns"][chosen]
-        interner = Interner(
-            3, lambda row: self._intern(self._woken_by(int(words[row]), cpus[row], int(times[row])))
+        batch.index[chosen] = self._interned(
+            "woke",
+            [words, cpus, self.names.places(words, times)],
+            lambda row: self._woken_by(int(words[row]), cpus[row], int(times[row])),
         )
-        batch.index[chosen] = interner.numbers([words, cpus, self.names.places(words, times)])
 
     def _woken_by(self, waker: int, cpu: int, time_ns: int) -> Trigger:
         contextual = self.layout.wakers.get("CONTEXT", 1 << 32)
@@ -272,11 +291,11 @@ class TriggerJoin:
         words = np.ascontiguousarray(softirqs["object"])
         raisers = words.view(self.layout.dtype("noise_raiser"))
         cpus, times = softirqs["cpu"], softirqs["start_ns"]
-        interner = Interner(
-            3, lambda row: self._intern(self._raised_by(raisers[row], cpus[row], int(times[row])))
+        batch.index[chosen] = self._interned(
+            "raised",
+            [words, cpus, self.names.places(raisers["tid"], times)],
+            lambda row: self._raised_by(raisers[row], cpus[row], int(times[row])),
         )
-        names = self.names.places(raisers["tid"], times)
-        batch.index[chosen] = interner.numbers([words, cpus, names])
 
     def _raised_by(self, raiser: np.void, on: np.uint16, time_ns: int) -> Trigger:
         cpu, context = int(on), int(raiser["context"]) - 1

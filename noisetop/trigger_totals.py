@@ -85,11 +85,7 @@ class TriggerTotals:
     """By row and group, where the sums stand; ``_REST`` is the group of what is not kept."""
     _used: int = 0
     _sums: Sums = field(default_factory=no_sums)
-    _interner: Interner = field(init=False)
-    _batch: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._interner = Interner(2, self._learn)
+    _interner: Interner = field(default_factory=lambda: Interner(2))
 
     def add(
         self,
@@ -98,14 +94,12 @@ class TriggerTotals:
         net_ns: npt.NDArray[np.uint64],
     ) -> None:
         """Adds interruptions, as the row of their source, their trigger and net time."""
-        self._batch = row, trigger
-        slots = self._interner.numbers((row, trigger))
+        slots = self._interner.numbers(
+            (row, trigger),
+            lambda at: self._slot(int(row[at]), self._group(int(trigger[at]))),
+        )
         self._sums = widened(self._sums, self._used)
         add_up((slots, net_ns, net_ns), self._sums, None)
-
-    def _learn(self, at: int) -> int:
-        row, trigger = self._batch
-        return self._slot(int(row[at]), self._group(int(trigger[at])))
 
     def _group(self, number: int) -> int:
         group = self._group_of_number.get(number)

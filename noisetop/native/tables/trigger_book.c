@@ -194,20 +194,54 @@ static int oldest_kept(const struct trigger_book *b, uint64_t recent_since_ns, u
 	return 0;
 }
 
-/* Takes the entries of a key from the place on over into another book. */
-static int take_over(struct trigger_book *to, const struct trigger_book *from, uint64_t key,
-		     const struct entries *some, uint32_t begin)
+/* Leaves out the first entries of a key, and notes the rows of the others. */
+static void drop_first(struct entries *some, uint32_t count, uint32_t *place_of_row)
 {
-	struct entries *mine = entries_of(to, key, true);
-	for (uint32_t i = begin; mine && i < some->count; i++) {
-		struct entry entry = some->entry[i];
-		memcpy(to->rows + to->row_count * to->row_bytes,
-		       from->rows + entry.row * from->row_bytes, from->row_bytes);
-		entry.row = to->row_count++;
-		if (append(mine, entry))
-			return -1;
+	some->count -= count;
+	some->sorted = some->count;
+	memmove(some->entry, some->entry + count, some->count * sizeof(*some->entry));
+	for (uint32_t i = 0; i < some->count; i++)
+		place_of_row[some->entry[i].row] = 0;
+}
+
+/* Moves the rows that are noted together, and tells the entries. */
+static void compact_rows(struct trigger_book *b, uint32_t *place_of_row)
+{
+	uint32_t kept = 0;
+	for (uint32_t row = 0; row < b->row_count; row++) {
+		if (place_of_row[row] == TRIGGER_BOOK_NONE)
+			continue;
+		memmove(b->rows + kept * b->row_bytes, b->rows + row * b->row_bytes, b->row_bytes);
+		place_of_row[row] = kept++;
 	}
-	return mine ? 0 : -1;
+	for (uint32_t i = 0; i < b->keys.used; i++)
+		for (uint32_t j = 0; j < b->of_key[i].count; j++)
+			b->of_key[i].entry[j].row = place_of_row[b->of_key[i].entry[j].row];
+	b->row_count = b->pruned_rows = kept;
+}
+
+/* Keys that have no entries any more take no room. */
+static int compact_keys(struct trigger_book *b)
+{
+	struct group_table keys = {.width = 1};
+	for (uint32_t i = 0; i < b->keys.used; i++) {
+		uint64_t key = b->keys.keys[i];
+		if (b->of_key[i].count &&
+		    group_table__number(&keys, &key, group_table__mix(0, key), true) < 0) {
+			group_table__destroy(&keys);
+			return -1;
+		}
+	}
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < b->keys.used; i++) {
+		if (b->of_key[i].count)
+			b->of_key[kept++] = b->of_key[i];
+		else
+			free(b->of_key[i].entry);
+	}
+	group_table__destroy(&b->keys);
+	b->keys = keys;
+	return 0;
 }
 
 int trigger_book__prune(struct trigger_book *b)
@@ -218,26 +252,20 @@ int trigger_book__prune(struct trigger_book *b)
 		return 0;
 	if (oldest_kept(b, since_ns, &oldest_ns))
 		return -1;
-	struct trigger_book kept = *b;
-	kept.keys = (struct group_table){.width = 1};
-	kept.of_key = NULL;
-	kept.key_room = kept.row_count = 0;
-	kept.rows = malloc((size_t)b->row_room * b->row_bytes);
-	int err = kept.rows ? 0 : -1;
-	for (uint32_t i = 0; !err && i < b->keys.used; i++) {
-		const struct entries *some = &b->of_key[i];
+	uint32_t *place_of_row = malloc(b->row_count * sizeof(*place_of_row));
+	if (!place_of_row)
+		return -1;
+	memset(place_of_row, 0xFF, b->row_count * sizeof(*place_of_row)); /* TRIGGER_BOOK_NONE */
+	for (uint32_t i = 0; i < b->keys.used; i++) {
+		struct entries *some = &b->of_key[i];
 		uint32_t begin = dispensable(some, since_ns);
 		while (begin < some->count && some->entry[begin].time_ns < oldest_ns)
 			begin++;
-		if (begin < some->count)
-			err = take_over(&kept, b, b->keys.keys[i], some, begin);
+		drop_first(some, begin, place_of_row);
 	}
-	kept.pruned_rows = kept.row_count;
-	struct trigger_book left = err ? kept : *b;
-	if (!err)
-		*b = kept;
-	trigger_book__destroy(&left);
-	return err;
+	compact_rows(b, place_of_row);
+	free(place_of_row);
+	return compact_keys(b);
 }
 
 void trigger_book__destroy(struct trigger_book *b)
