@@ -56,7 +56,8 @@ class StretchFinder:
             order = np.argsort(starts, kind="stable")
             starts, ends = starts[order], ends[order]
         settled = int(np.searchsorted(starts, ends.max() - HOLD_NS))
-        self._starts, self._ends = starts[settled:], ends[settled:]
+        # Copies, as a view would keep the whole table.
+        self._starts, self._ends = starts[settled:].copy(), ends[settled:].copy()
         self._worst, self._open = self._fold(starts[:settled], ends[:settled])
 
     def worst(self) -> list[Stretch]:
