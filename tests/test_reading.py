@@ -77,6 +77,25 @@ def test_who_sent_it_goes_by_the_name_of_then(pieces: int) -> None:
     assert [(one.task, one.tid) for one in triggers] == [("bash", 100), ("ls", 100)]
 
 
+def test_a_name_that_is_told_late_is_used_from_the_next_batch_on() -> None:
+    """What was learned of a trigger without its name is not kept."""
+    one = reader()
+    kinds = {kind.name: number for number, kind in one.layout.kinds.items()}
+    found = []
+    for at_ns in (1000, 2000, 3000):
+        sent = np.zeros(1, one.layout.trigger)
+        sent["time_ns"], sent["tid"], sent["object"] = at_ns, 100, 0xC5D
+        sent["source"], sent["flags"] = kinds["csd_queue"], Flag.TRIGGER
+        rows = [sent.view(one.layout.event)]
+        if at_ns == 2000:
+            name = {"tid": 100, "comm": b"bash", "start_ns": 1500, "flags": Flag.NAME}
+            rows.append(events({**name, "source": "thread"}))
+        rows.append(events({"source": "csd", "object": 0xC5D, "start_ns": at_ns + 200}))
+        (row,) = one.read(joined(rows), last=False, complete_ns=at_ns + 500)
+        found.append(one.join.triggers[row["trigger"]].task)
+    assert found == ["?", "bash", "bash"]
+
+
 def test_waits_are_added_up_by_victim_and_reason() -> None:
     one = reader()
     wait = {"source": "thread", "tid": 5, "flags": Flag.WAIT}
