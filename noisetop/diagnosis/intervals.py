@@ -1,4 +1,4 @@
-"""Whether a source comes back regularly: the times between two of it on a CPU; pure numpy."""
+"""Whether a source comes back regularly: the times between two of it on a CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over interruptions by CPU, source, what ran inside and who caused it; pure numpy."""
+"""Sums over interruptions by CPU, source, what ran inside and who caused it."""
 
 from __future__ import annotations
 

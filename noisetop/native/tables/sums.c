@@ -65,9 +65,10 @@ static bool block_of(const struct columns *columns, Py_ssize_t begin, Py_ssize_t
 	return true;
 }
 
-static bool add_rows(const struct columns *columns, Py_ssize_t groups, struct sums *sums,
+static bool add_rows(const struct columns *columns, Py_ssize_t groups, void *figures,
 		     int64_t *histogram)
 {
+	struct sums *sums = figures;
 	uint64_t values[3][BLOCK];
 	for (Py_ssize_t begin = 0; begin < columns->rows; begin += BLOCK) {
 		Py_ssize_t rest = columns->rows - begin, count = rest < BLOCK ? rest : BLOCK;
@@ -81,9 +82,10 @@ static bool add_rows(const struct columns *columns, Py_ssize_t groups, struct su
 	return true;
 }
 
-static bool add_gap_rows(const struct columns *columns, Py_ssize_t groups, int64_t *last_ns,
+static bool add_gap_rows(const struct columns *columns, Py_ssize_t groups, void *figures,
 			 int64_t *histogram)
 {
+	int64_t *last_ns = figures;
 	uint64_t values[2][BLOCK];
 	for (Py_ssize_t begin = 0; begin < columns->rows; begin += BLOCK) {
 		Py_ssize_t rest = columns->rows - begin, count = rest < BLOCK ? rest : BLOCK;
@@ -92,7 +94,7 @@ static bool add_gap_rows(const struct columns *columns, Py_ssize_t groups, int64
 		for (Py_ssize_t i = 0; i < count; i++) {
 			uint64_t group = values[0][i];
 			int64_t start_ns = values[1][i], gap_ns = start_ns - last_ns[group];
-			if (last_ns[group] >= 0 && gap_ns > 0)
+			if (histogram && last_ns[group] >= 0 && gap_ns > 0)
 				histogram[group * HISTOGRAM_BUCKETS + bucket_of(gap_ns)]++;
 			if (start_ns > last_ns[group])
 				last_ns[group] = start_ns;
@@ -101,9 +103,31 @@ static bool add_gap_rows(const struct columns *columns, Py_ssize_t groups, int64
 	return true;
 }
 
-static PyObject *finished(bool known)
+typedef bool add_function(const struct columns *columns, Py_ssize_t groups, void *figures,
+			  int64_t *histogram);
+
+/* What all passes take: so many columns, so many bytes of figures for each group, a histogram. */
+static PyObject *run(PyObject *args, int width, Py_ssize_t bytes, add_function *add)
 {
-	if (!known && !PyErr_Occurred())
+	PyObject *sequence, *figures_object, *histogram_object;
+	struct columns columns;
+	struct figures figures = {0}, histogram = {0};
+	bool known = true;
+	if (!PyArg_ParseTuple(args, "OOO", &sequence, &figures_object, &histogram_object) ||
+	    columns__open(&columns, sequence, width))
+		return NULL;
+	Py_ssize_t groups = PyObject_Size(figures_object);
+	if (groups >= 0 && !figures_open(&figures, figures_object, bytes, groups) &&
+	    !figures_open(&histogram, histogram_object, HISTOGRAM_BUCKETS * 8, groups)) {
+		Py_BEGIN_ALLOW_THREADS;
+		known = add(&columns, groups, figures.view.buf,
+			    histogram.given ? histogram.view.buf : NULL);
+		Py_END_ALLOW_THREADS;
+	}
+	figures_close(&figures);
+	figures_close(&histogram);
+	columns__close(&columns);
+	if (!known)
 		PyErr_SetString(PyExc_ValueError, "a group without figures");
 	if (PyErr_Occurred())
 		return NULL;
@@ -112,48 +136,12 @@ static PyObject *finished(bool known)
 
 PyObject *tables_add_up(PyObject *self, PyObject *args)
 {
-	PyObject *sequence, *sums_object, *histogram_object;
-	struct columns columns;
-	struct figures sums = {0}, histogram = {0};
-	bool known = true;
-	if (!PyArg_ParseTuple(args, "OOO", &sequence, &sums_object, &histogram_object) ||
-	    columns__open(&columns, sequence, 3))
-		return NULL;
-	Py_ssize_t groups = PyObject_Size(sums_object), bytes = HISTOGRAM_BUCKETS * 8;
-	if (groups >= 0 && !figures_open(&sums, sums_object, sizeof(struct sums), groups) &&
-	    !figures_open(&histogram, histogram_object, bytes, groups) && sums.given) {
-		Py_BEGIN_ALLOW_THREADS;
-		known = add_rows(&columns, groups, sums.view.buf,
-				 histogram.given ? histogram.view.buf : NULL);
-		Py_END_ALLOW_THREADS;
-	}
-	figures_close(&sums);
-	figures_close(&histogram);
-	columns__close(&columns);
-	return finished(known);
+	return run(args, 3, sizeof(struct sums), add_rows);
 }
 
 PyObject *tables_add_gaps(PyObject *self, PyObject *args)
 {
-	PyObject *sequence, *last_object, *histogram_object;
-	struct columns columns;
-	struct figures last = {0}, histogram = {0};
-	bool known = true;
-	if (!PyArg_ParseTuple(args, "OOO", &sequence, &last_object, &histogram_object) ||
-	    columns__open(&columns, sequence, 2))
-		return NULL;
-	Py_ssize_t groups = PyObject_Size(last_object), bytes = HISTOGRAM_BUCKETS * 8;
-	if (groups >= 0 && !figures_open(&last, last_object, sizeof(int64_t), groups) &&
-	    !figures_open(&histogram, histogram_object, bytes, groups) && last.given &&
-	    histogram.given) {
-		Py_BEGIN_ALLOW_THREADS;
-		known = add_gap_rows(&columns, groups, last.view.buf, histogram.view.buf);
-		Py_END_ALLOW_THREADS;
-	}
-	figures_close(&last);
-	figures_close(&histogram);
-	columns__close(&columns);
-	return finished(known);
+	return run(args, 2, sizeof(int64_t), add_gap_rows);
 }
 
 PyObject *tables_buckets(PyObject *self, PyObject *args)
