@@ -6,7 +6,7 @@ ARGS ?=
 DIST ?= dist
 export PYTHON
 
-SOURCES := pyproject.toml $(sort $(wildcard bpf/CMakeLists.txt bpf/*.[ch] noisetop/native/*.[ch] noisetop/native/tables/*.[ch]))
+SOURCES := pyproject.toml $(sort $(wildcard bpf/CMakeLists.txt) $(shell find bpf noisetop/native -name '*.[ch]'))
 C_FILES := $(filter %.c %.h,$(SOURCES))
 BUILT := $(VENV)/built
 TOOLS := $(VENV)/tools
@@ -20,7 +20,11 @@ UNCHANGED := $(and $(VENV_WORKS),$(shell [ "$$(cat $(BUILT) 2>/dev/null)" = '$(S
 ROOT := $(filter 0,$(shell id -u))
 # Under sudo nothing of root's is to stay behind in the user's folder.
 AS_ROOT := $(if $(ROOT),env,sudo env PYTHONDONTWRITEBYTECODE=1)
-KERNEL_TESTS := $(AS_ROOT) NOISETOP_MUST_RUN=kernel $(BIN)/pytest -p no:cacheprovider -m kernel $(ARGS)
+# What needs neither kernel, browser nor network runs side by side, then the kernel's tests one by one.
+PURE_TESTS := $(BIN)/pytest -n auto -m 'not kernel and not viewer and not packaging' $(ARGS)
+KERNEL_PART := -p no:cacheprovider -m 'kernel and not packaging' $(ARGS)
+KERNEL_TESTS := $(AS_ROOT) NOISETOP_MUST_RUN=kernel $(BIN)/pytest $(KERNEL_PART)
+EVERY_TEST := test test-thorough test-viewers test-packaging test-guests test-arm64
 
 .PHONY: build
 build: $(BUILT) ## set up what is missing and leave .venv/bin/noisetop behind (the default)
@@ -34,36 +38,71 @@ endif
 	@$(AS_ROOT) $(BIN)/noisetop $(ARGS)
 
 .PHONY: test
-test: $(TOOLS) ## run every test that this machine can run: make test ARGS="-k summary"
+test: $(TOOLS) ## the tests that this machine can run, those of the kernel among them: make test ARGS="-k summary"
 	@packaging/prepare test
-ifeq ($(ROOT),)
-	@if sudo -n true 2>/dev/null || sudo -v 2>/dev/null; then \
-		status=0; \
-		$(BIN)/pytest -m 'not kernel' $(ARGS) || status=$$?; \
-		$(KERNEL_TESTS) || [ $$? -eq 5 ] || status=1; \
-		exit $$status; \
+	@pure=0; kernel=0; \
+	memory=$$(mktemp -d /dev/shm/noisetop-test.XXXXXX 2>/dev/null || mktemp -d); \
+	TMPDIR=$$memory $(PURE_TESTS) || pure=$$?; \
+	rm -rf "$$memory"; \
+	if [ -n '$(ROOT)' ]; then \
+		$(BIN)/pytest $(KERNEL_PART) || kernel=$$?; \
+	elif sudo -n true 2>/dev/null || sudo -v 2>/dev/null; then \
+		$(KERNEL_TESTS) || kernel=$$?; \
 	else \
-		$(BIN)/pytest $(ARGS); \
-	fi
-else
-	@$(BIN)/pytest $(ARGS)
-endif
+		$(BIN)/pytest $(KERNEL_PART) || kernel=$$?; \
+	fi; \
+	if [ $$pure -eq 5 ] && [ $$kernel -ne 5 ]; then pure=0; fi; \
+	if [ $$kernel -eq 5 ] && [ $$pure -ne 5 ]; then kernel=0; fi; \
+	[ $$pure -ne 0 ] || exit $$kernel; exit $$pure
 
 .PHONY: test-kernel
-test-kernel: $(TOOLS) ## run the tests on the real kernel only; they fail where they cannot run
+test-kernel: $(TOOLS) ## the tests on the real kernel only; they fail where they cannot run
 	@packaging/prepare test
 	@$(KERNEL_TESTS)
 
-.PHONY: test-kernels
-test-kernels: $(TOOLS) ## run the tests of the kernel on those that people run, in QEMU: make test-kernels ARGS="-k bookworm"
-	@packaging/prepare kernels
-	@$(BIN)/pip install -q --group kernels
-	@$(BIN)/pytest tests/kernels $(ARGS) --ignore=tests/kernels/inside
+.PHONY: test-viewers
+test-viewers: $(TOOLS) ## open what noisetop writes in the viewers that it is written for, in a browser
+	@packaging/prepare viewers
+	@$(BIN)/pytest -m viewer $(ARGS)
+
+.PHONY: test-packaging
+test-packaging: $(TOOLS) ## set-up on made-up machines, and the wheel where there is no compiler
+	@packaging/prepare packaging
+	@$(AS_ROOT) $(BIN)/python -m pytest -p no:cacheprovider -m packaging $(ARGS)
+
+.PHONY: test-thorough
+test-thorough: $(TOOLS) ## the tests with made-up input, with twenty times as many examples
+	@$(BIN)/pytest -n auto --thorough -m generated $(ARGS)
+
+.PHONY: test-guests
+test-guests: $(TOOLS) ## the tests of the kernel on those that people run, in QEMU: make test-guests ARGS="-k bookworm"
+	@packaging/prepare guests
+	@$(BIN)/pip install -q --group guests
+	@$(BIN)/python -m pytest tests/guests $(ARGS) --ignore=tests/guests/inside
 
 .PHONY: test-arm64
 test-arm64: $(TOOLS) ## build for arm64 and run the identities on an emulated arm64 machine
 	@packaging/prepare arm64
 	@$(AS_ROOT) $(BIN)/pytest -p no:cacheprovider tests/arm64/test_build.py tests/arm64/test_boot.py $(ARGS)
+
+.PHONY: test-all
+test-all: ## every part of the tests, one after the other, whatever came of those before
+	@status=0; \
+	for part in $(EVERY_TEST); do $(MAKE) --no-print-directory $$part || status=1; done; \
+	exit $$status
+
+.PHONY: record-packaging
+record-packaging: ## run test-packaging, and where all of it passed write down what it ran on
+	@$(MAKE) --no-print-directory test-packaging ARGS='-p tests.recorded_runs --record packaging'
+
+.PHONY: record-guests
+record-guests: ## run test-guests, and where all of it passed write down what it ran on and what it saw
+	@$(MAKE) --no-print-directory test-guests ARGS='-p tests.recorded_runs --record guests'
+	@$(MAKE) --no-print-directory docs-kernels
+
+.PHONY: docs-kernels
+docs-kernels: $(TOOLS) ## write what the last record-guests saw into docs/kernels.md
+	@$(BIN)/python -m tests.guests.document
 
 .PHONY: check
 check: lint ## everything about the code that needs no run: formats, lint, types, imports
@@ -107,7 +146,7 @@ clean: ## remove everything that make made
 help: ## show this list
 	@echo 'make VERB [ARGS="…"] [PYTHON=/path/to/python3]'
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
-		while IFS='|' read -r verb text; do printf '  %-12s %s\n' $$verb "$$text"; done
+		while IFS='|' read -r verb text; do printf '  %-16s %s\n' $$verb "$$text"; done
 
 $(BUILT): $(SOURCES) $(if $(UNCHANGED),,changed)
 	@packaging/prepare build

@@ -20,8 +20,8 @@ from bench.tools.noisetop import OTHER, commit_of, other_checkout
 from bench.tracepoints import available, used_names
 from bench.victim import running_victim
 from noisetop.errors import EXIT_FAILURE, NoisetopError, UsageError
-from noisetop.housekeeping import bind
-from noisetop.system import online_cpus
+from noisetop.machine.affinity import bind
+from noisetop.machine.system import online_cpus
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

@@ -14,12 +14,12 @@ import signal
 import time
 from pathlib import Path
 
-from noisetop import housekeeping
-from noisetop.commands._target import cpu_target
-from noisetop.feed import TracerFeed
-from noisetop.stopper import Stopper
-from noisetop.system import parse_cpu_list
-from noisetop.tracer import Tracer
+from noisetop.live.feed import TracerFeed
+from noisetop.machine import affinity
+from noisetop.session.options import cpu_target
+from noisetop.text.cpu_list import parse_cpu_list
+from noisetop.tracing.stopper import Stopper
+from noisetop.tracing.tracer import Tracer
 from noisetop.tui.app import Dashboard
 
 
@@ -55,14 +55,14 @@ def main() -> None:
     parser.add_argument("--keys", default="")
     args = parser.parse_args()
     target = cpu_target(parse_cpu_list(args.cpus))
-    house = housekeeping.choose(target.cpus)
+    housekeeping = affinity.choose(target.cpus)
     victims = [_victim(cpu, args.seconds) for cpu in target.cpus]
     try:
-        with Tracer(target, house=house) as tracer:
-            tracer.open_books()
+        with Tracer(target, housekeeping=housekeeping) as tracer:
+            tracer.start_window()
             feed = TracerFeed(tracer, Stopper(), 1_000_000_000, target.title)
             args.output.write_text(asyncio.run(_picture(Dashboard(feed), args)))
-            tracer.close_books()
+            tracer.stop_window()
     finally:
         for pid in victims:
             os.kill(pid, signal.SIGTERM)

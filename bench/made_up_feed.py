@@ -14,10 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from noisetop.event import Source
-from noisetop.histogram import BUCKETS, bucket_of
-from noisetop.live import Sample
-from noisetop.summary import CpuSummary, Losses, OwnCost, SourceSummary, Summary
+from noisetop.counters.overhead import OVERHEAD, Overhead
+from noisetop.counters.period import PeriodCounters
+from noisetop.counters.unavailable import UNAVAILABLE
+from noisetop.events.interruption import Source
+from noisetop.live.sample import Sample
+from noisetop.summary.summary import CpuSummary, SourceSummary, Summary
+from noisetop.tables.histogram import BUCKETS, bucket_of
 
 _START_NS = 1_000_000_000_000
 _CLASSES = ("timer", "softirq", "thread", "irq", "ipi", "nmi")
@@ -59,10 +62,10 @@ class MadeUpFeed:
             parts = tuple(self._source(one) for one in range(sources))
             noise_ns = sum(one.net_ns for one in parts)
             rows.append(CpuSummary(number, noise_ns, noise_ns // 9, 90_000, _START_NS, parts))
-        cost = OwnCost(9_000_000, 40, 220.0, 10_000, "0")
-        return Summary(
-            _START_NS, _START_NS + self.interval_ns, tuple(rows), Losses(), cost, ("thermal",)
-        )
+        overhead = Overhead(9_000_000, 40, 220.0, 10_000, "0")
+        counters = PeriodCounters().with_value(OVERHEAD, overhead)
+        counters = counters.with_value(UNAVAILABLE, ("thermal",))
+        return Summary(_START_NS, _START_NS + self.interval_ns, tuple(rows), counters)
 
     def _total(self, intervals: list[Summary]) -> Summary:
         cpus = []

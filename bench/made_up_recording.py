@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop import _native
-from noisetop.event import Flag, Layout
-from noisetop.naming import Names
-from noisetop.spool import SpoolWriter
-from noisetop.summary import Losses, OwnCost
-from noisetop.symbols import SymbolTable
+from noisetop.counters.period import PeriodCounters
+from noisetop.events.interruption import Flag
+from noisetop.events.layout import Layout
+from noisetop.events.source_names import Names
+from noisetop.events.symbols import SymbolTable
+from noisetop.recording.raw_file import SpoolWriter
 
 START_NS = 5_000_000_000
 _TURN_NS = 102_400_000
@@ -103,7 +104,7 @@ class _Cycles:
         rows["function"] = self._function if function else 0
         rows["object"] = self._object if by_object else 0
         rows["tid"] = _FIRST_WAKER + self._at % np.uint64(_WAKERS)
-        rows["stack"], rows["flags"] = _NO_STACK, int(Flag.TRIGGER)
+        rows["stack"], rows["flags"] = _NO_STACK, self.layout.flags["TRIGGER"]
         return _bytes_of(rows)
 
     def records(self) -> Raw:
@@ -127,7 +128,7 @@ class _Cycles:
             self.trigger("reschedule_send", 49_000, function=False, by_object=False),
             self.event("reschedule", 50_000, 700, _IRQ),
             self.event("thread", 52_000, 9_000, _THREAD, **woken),
-            self.event("thread", 52_000, 9_000, 1, flags=int(Flag.WAIT), id=waker),
+            self.event("thread", 52_000, 9_000, 1, flags=self.layout.flags["WAIT"], id=waker),
         ]
         return np.stack(kinds, axis=1).reshape(-1, self.layout.event.itemsize)
 
@@ -157,7 +158,7 @@ def write_made_up(path: Path, size: Size) -> int:
         for number in range(blocks):
             turn, cpu = divmod(number, size.cpus)
             file.write(_block(layout, "EVENTS", _moved(layout, records, turn, cpu).tobytes()))
-        writer.write_end(end_ns, Losses(), OwnCost(), (), "")
+        writer.write_end(end_ns, PeriodCounters(), "")
     return blocks * len(records)
 
 
@@ -166,7 +167,7 @@ def _moved(layout: Layout, records: Raw, turn: int, cpu: int) -> Raw:
     moved = records.copy()
     events = moved.reshape(-1).view(layout.event)
     events["start_ns"] += turn * _TURN_NS
-    is_trigger = events["flags"] & int(Flag.TRIGGER) != 0
+    is_trigger = events["flags"] & layout.flags["TRIGGER"] != 0
     events["cpu"] = cpu
     triggers = moved.reshape(-1).view(layout.trigger)
     triggers["target_cpu"][is_trigger] = cpu
@@ -189,7 +190,7 @@ def _task_names(layout: Layout, size: Size) -> Raw:
     tids += range(_FIRST_WAKER, _FIRST_WAKER + _WAKERS)
     rows = np.zeros(len(tids), layout.event)
     rows["start_ns"], rows["tid"], rows["id"] = START_NS, tids, tids
-    rows["flags"] = int(Flag.NAME)
+    rows["flags"] = layout.flags["NAME"]
     rows["comm"] = [f"task {tid}".encode() for tid in tids]
     return _bytes_of(rows)
 

@@ -12,11 +12,14 @@ import io
 import resource
 import time
 
-from noisetop import system
-from noisetop.feed import TracerFeed
-from noisetop.plain import run_plain
-from noisetop.stopper import Stopper
-from noisetop.tracer import Target, Tracer
+from noisetop.counters.losses import LOSSES
+from noisetop.live.feed import TracerFeed
+from noisetop.live.output import Settings
+from noisetop.live_outputs import load_output
+from noisetop.machine import system
+from noisetop.tracing.stopper import Stopper
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
 
 _KIB = 1024
 
@@ -36,14 +39,14 @@ def measure(seconds: int) -> dict[str, float]:
     cpus = system.online_cpus()
     figures: dict[str, float] = {"CPUs": len(cpus)}
     free_kib, began_s, began_cpu_ms = _memory_available_kib(), time.monotonic(), _cpu_ms()
-    with Tracer(Target(cpus[1:]), house=cpus[:1]) as tracer:
+    with Tracer(Target(cpus[1:]), housekeeping=cpus[:1]) as tracer:
         figures["start ms"] = 1000 * (time.monotonic() - began_s)
         figures["start, own CPU ms"] = _cpu_ms() - began_cpu_ms
         figures["kernel memory MiB"] = (free_kib - _memory_available_kib()) / _KIB
-        tracer.open_books()
+        tracer.start_window()
         _drain(tracer, seconds, figures)
         _show(tracer, seconds, figures)
-        lost = tracer.losses()
+        lost = tracer.window_counters().of(LOSSES)
     figures["lost"] = lost.total
     figures["peak RSS MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KIB
     return figures
@@ -63,7 +66,7 @@ def _show(tracer: Tracer, seconds: int, figures: dict[str, float]) -> None:
     stopper = Stopper()
     events, before_ms, began_s = tracer.event_count, _cpu_ms(), time.monotonic()
     feed = TracerFeed(tracer, stopper, 1_000_000_000)
-    run_plain(feed, io.StringIO(), count=seconds, json_lines=False)
+    load_output("plain").run(feed, io.StringIO(), Settings(count=seconds))
     elapsed_s = time.monotonic() - began_s
     figures["events/s"] = (tracer.event_count - events) / elapsed_s
     figures["live view, own CPU ms/s"] = (_cpu_ms() - before_ms) / elapsed_s

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The front end for BCC: the structs are those of the kernel's headers, and each field is read with
- * a helper, as the programs are raw tracepoints here. noisetop/bcc.py writes the unit around the
- * sources: the values of the knobs, the numbers of the maps and of the sources, and for every member
- * that the compiler found missing in the headers a NOISE_LACKS_struct_member.
+ * a helper, as the programs are raw tracepoints here. noisetop/tracing/bcc.py writes the
+ * translation unit around the sources: the values of the knobs, the numbers of the maps and of the
+ * sources, and a NOISE_LACKS_struct_member for every member that the headers lack.
  *
- * What is private to the kernel's own files is in no headers: its functions here say so. What is
- * lost by that is listed in noisetop/bcc.py.
+ * What is private to the kernel's files is in no header: its functions here return that it is not
+ * known. What is lost by that is listed in noisetop/tracing/bcc.py.
  */
 #ifndef NOISETOP_BCC_H
 #define NOISETOP_BCC_H
@@ -28,12 +28,12 @@
 #define READ_ONCE(x) (*(volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
 
-/* BCC loads single functions: programs are called by those of the unit, and nothing calls out. */
+/* BCC loads single functions: everything is inlined into those of the translation unit. */
 #undef SEC
 #undef __noinline
 #define SEC(tracepoint) static __always_inline
 #define __noinline __always_inline
-#define NOISE_TOLD(section) static __attribute__((unused))
+#define NOISE_EXPORT(section) static __attribute__((unused))
 #define NOISE_SOURCE_ID(source) source##_source_id
 
 #if defined(__x86_64__) && !defined(__TARGET_ARCH_x86)
@@ -65,7 +65,7 @@ struct noise_map;
 
 #define task_struct___arm64 task_struct
 
-/* Not what the unit says, but what the declaration of the tracepoint does. */
+/* Taken from the declaration of the tracepoint, not from the translation unit. */
 #undef noise_switch_has_state
 #define noise_switch_has_state                                                                     \
 	(!__builtin_types_compatible_p(                                                            \

@@ -2,7 +2,7 @@
 /* Functions that function-call interrupts run, since 6.5; one interrupt can run several. */
 #include "noise.bpf.h"
 
-NOISE_SOURCE(csd, IPI, FUNCTION);
+NOISE_SOURCE(csd, "ipi", FUNCTION);
 
 /*
  * Only the beginning is hooked: each program costs the interrupted task, and what lies between the

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Entries into the kernel from a victim that runs on a CPU of nohz_full=: there context tracking tells
- * of each, right after it and right before the return (kernel/context_tracking.c). An interruption's
- * frame begins later and ends earlier than that, so what lies between is what entering and leaving
- * cost; and what has no tracepoint of its own shows here. System calls are what the victim asks for
- * itself: they are left out, and so is an entry in which the task left its CPU, which is a wait.
+ * Entries into the kernel from a victim that runs on a CPU of nohz_full=. Context tracking reports
+ * each right after the entry and right before the return (kernel/context_tracking.c). An
+ * interruption's frame begins later and ends earlier: the difference is the cost of entering and
+ * leaving. What has no tracepoint of its own shows here too. System calls are left out, as the
+ * victim asks for them itself, and so is an entry in which the task left its CPU, which is a wait.
  */
 #include "fault.bpf.h"
+#include "noise.bpf.h"
 
-NOISE_SOURCE(interruption, ENTRY, NONE); /* what was around the frames in it */
-NOISE_SOURCE(page_fault, ENTRY, NONE);
-NOISE_SOURCE(other, ENTRY, NONE);
+NOISE_SOURCE(interruption, "entry", NONE); /* the time around nested frames */
+NOISE_SOURCE(page_fault, "entry", NONE);
+NOISE_SOURCE(other, "entry", NONE);
 
 static __always_inline u64 entry_switches(struct task_struct *task)
 {
@@ -54,7 +55,7 @@ int entry_end(u64 *ctx)
 		source = page_fault_source;
 	if (nested_ns > gross_ns)
 		noise_lose(c, NOISE_LOSS_NEGATIVE);
-	noise_record_apart(c, source, source, start_ns, now_ns,
-			   nested_ns > gross_ns ? 0 : gross_ns - nested_ns);
+	noise_record_side(c, source, source, start_ns, now_ns,
+			  nested_ns > gross_ns ? 0 : gross_ns - nested_ns);
 	return 0;
 }

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Page faults of victims: what a thread does to itself, kept apart from noise. The kernel's software
- * events tell of each: one when it begins, and one by kind when it has been dealt with, right after
- * the task's own min_flt or maj_flt was raised (mm_account_fault in mm/memory.c, since 5.9). They
- * exist on every architecture and need no function to hook. Attached to watched CPUs only when
- * faults are asked for, with a period of 1: each runs its program and leaves no sample.
+ * Page faults of victims: self-inflicted, so not noise. The kernel's software events report each:
+ * one when it begins, and one by kind when it is handled, right after the task's min_flt or maj_flt
+ * was raised (mm_account_fault in mm/memory.c, since 5.9). They exist on every architecture and
+ * need no function to hook. Attached to watched CPUs only when faults are asked for, with a period
+ * of 1: each runs its program and leaves no sample.
  */
 #include "fault.bpf.h"
+#include "noise.bpf.h"
 
-NOISE_SOURCE(minor, FAULT, NONE);
-NOISE_SOURCE(major, FAULT, NONE);
-/* The kernel had taken the page away to learn who uses it; counted among the minor ones there. */
-NOISE_SOURCE(numa_hint, FAULT, NONE);
+NOISE_SOURCE(minor, "fault", NONE);
+NOISE_SOURCE(major, "fault", NONE);
+/* NUMA balancing had unmapped the page to learn who uses it; the kernel counts it as minor. */
+NOISE_SOURCE(numa_hint, "fault", NONE);
 /* How long a fault slept; its kind is the parent source. */
-NOISE_SOURCE(asleep, FAULT, NONE);
+NOISE_SOURCE(asleep, "fault", NONE);
 
 /*
  * The state of this CPU when a victim runs on it, else NULL. Some guests' kernels do not report all
- * switches: then it is not known since when this task runs, and its faults are lost as they end.
+ * switches: the start of this task's run is then unknown, and its faults are lost when they end.
  */
 static __always_inline struct noise_cpu *fault_cpu(struct task_struct *task, bool ends)
 {
@@ -62,7 +63,7 @@ static __always_inline int fault_end(u32 kind)
 	struct noise_fault *fault = fault_of_cpu();
 	if (!c || !fault)
 		return 0;
-	/* One that began on a CPU that is not watched, before us, or before a switch unseen. */
+	/* It began on an unwatched CPU, before we attached, or before a switch that was not reported. */
 	if (fault->tid != c->tid || fault->done + 1 != fault_count(task)) {
 		fault->tid = 0;
 		noise_lose(c, NOISE_LOSS_UNBALANCED);
@@ -72,10 +73,10 @@ static __always_inline int fault_end(u32 kind)
 	fault->tid = 0;
 	if (kind == minor_source && fault->hints != kernel_numa_hints(task))
 		kind = numa_hint_source;
-	noise_record_apart(c, kind, kind, fault->start_ns, now_ns, fault->ran_ns);
+	noise_record_side(c, kind, kind, fault->start_ns, now_ns, fault->ran_ns);
 	if (fault->slept_ns)
-		noise_record_apart(c, asleep_source, kind, fault->slept_from_ns,
-				   fault->slept_until_ns, fault->slept_ns);
+		noise_record_side(c, asleep_source, kind, fault->slept_from_ns,
+				  fault->slept_until_ns, fault->slept_ns);
 	return 0;
 }
 

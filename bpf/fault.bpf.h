@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A page fault belongs to its task, not to the CPU that it began on: while the task runs, the fault
- * lies with that CPU, and while the task does not run, it is parked under the task's number. So what
- * it ran and what it slept are added up apart, whichever CPUs it ran on.
+ * A page fault belongs to its task, not to the CPU that it began on. It is kept with the CPU while
+ * the task runs, and under the task's number while it does not. Run time and sleep are added up
+ * separately, whichever CPUs the task ran on.
  */
 #ifndef NOISETOP_FAULT_BPF_H
 #define NOISETOP_FAULT_BPF_H
 
+#include "noise.bpf.h"
 #include "wait.bpf.h"
 
-/* Page faults that a task has been through. */
+/* Page faults that a task has completed. */
 static __always_inline u64 fault_count(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, min_flt) + BPF_CORE_READ(task, maj_flt);
@@ -34,8 +35,8 @@ static __always_inline u64 fault_account(struct noise_cpu *c, struct noise_fault
 }
 
 /*
- * The task leaves its CPU. Before its thread's frame is closed, whose time is the task's own and no
- * interruption of the fault.
+ * The task leaves its CPU. Called before its thread's frame is closed: that time is the task's own,
+ * not an interruption of the fault.
  */
 static __noinline int fault_park(struct noise_cpu *c, u32 tid, bool runnable)
 {
@@ -52,7 +53,7 @@ static __noinline int fault_park(struct noise_cpu *c, u32 tid, bool runnable)
 	return 0;
 }
 
-/* Slept until it was woken; what came then was a wait for a CPU, which is noise. */
+/* Adds the sleep up to the wake-up. What follows is a wait for a CPU, which is noise. */
 static __always_inline void fault_account_sleep(struct noise_cpu *c, struct noise_fault *fault)
 {
 	struct noise_task *state = wait_state(c, fault->tid, false);
@@ -65,7 +66,7 @@ static __always_inline void fault_account_sleep(struct noise_cpu *c, struct nois
 	fault->slept_until_ns = until_ns;
 }
 
-/* The task is back on a CPU, and its wait still stands in the books. */
+/* The task is back on a CPU, and its wait is not recorded yet. */
 static __noinline int fault_resume(struct noise_cpu *c, u32 tid)
 {
 	struct noise_fault *parked = bpf_map_lookup_elem(&noise_parked_faults, &tid);

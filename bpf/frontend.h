@@ -4,7 +4,7 @@
  * and bcc.h for BCC, which compiles on the machine with the kernel's headers. Each provides
  *
  *	SEC(tracepoint)		before a program
- *	NOISE_TOLD(section)	before what only user space reads
+ *	NOISE_EXPORT(section)	before what only user space reads
  *	NOISE_SOURCE_ID(source)	the number of a source
  *	FIELD(pointer, field)	a field of an argument of a typed tracepoint
  *	BPF_CORE_READ() etc.	fields of everything else

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Who sends interrupts to watched CPUs. Function calls are told by the queue of their target, with
- * the object that the target is going to report as well; the others only by the target.
+ * Who sends interrupts to watched CPUs. Function calls carry the object that the target reports
+ * later; the others are matched by the target CPU alone.
  */
+#include "noise.bpf.h"
 #include "trigger.bpf.h"
 
-NOISE_TRIGGER(csd_queue, csd, IPI);
-NOISE_TRIGGER(reschedule_send, reschedule, IPI);
-NOISE_TRIGGER(irq_work_send, irq_work, IPI);
+NOISE_TRIGGER(csd_queue, csd, "ipi");
+NOISE_TRIGGER(reschedule_send, reschedule, "ipi");
+NOISE_TRIGGER(irq_work_send, irq_work, "ipi");
 
 /* Raw: a typed tracepoint must not read a function pointer from its arguments. */
 SEC("raw_tp/csd_queue_cpu")
@@ -28,8 +29,8 @@ int csd_queue(u64 *ctx)
 }
 
 /*
- * A callback of NULL asks to reschedule, smp.c's own announces a queue (csd_queue_cpu tells more),
- * and any other is the function of an irq_work.
+ * A NULL callback is a reschedule. That of smp.c announces a queue, on which csd_queue_cpu reports
+ * more. Any other is the function of an irq_work.
  */
 static __always_inline int ipi_send(void *ctx, u32 cpu, u64 callback)
 {

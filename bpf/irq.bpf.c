@@ -4,7 +4,7 @@
 
 #define IRQ_NONE 0 /* include/linux/irqreturn.h */
 
-NOISE_SOURCE(irq, IRQ, IRQ);
+NOISE_SOURCE(irq, "irq", IRQ);
 
 /* On arm64 an interrupt between CPUs is reported as one of these around its own report. */
 static __always_inline bool irq_is_ipi(u64 *ctx)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The front end for libbpf: the kernel fields that the programs read, and no others. CO-RE relocates
- * them to where the running kernel has them. A ___suffix marks how an older kernel names or types the
- * same thing.
+ * The front end for libbpf: the kernel fields that the programs read, and no others. CO-RE
+ * relocates them to where the running kernel has them. A ___suffix marks how an older kernel names
+ * or types the same thing.
  */
 #ifndef NOISETOP_KERNEL_H
 #define NOISETOP_KERNEL_H
@@ -164,7 +164,7 @@ struct work_struct {
 #define READ_ONCE(x) (*(volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
 
-#define NOISE_TOLD(section) SEC(section) __attribute__((used))
+#define NOISE_EXPORT(section) SEC(section) __attribute__((used))
 #define NOISE_SOURCE_ID(source) __COUNTER__
 #define FIELD(pointer, field) ((pointer)->field)
 
@@ -198,7 +198,7 @@ static __always_inline bool kernel_task_throttled(struct task_struct *task, u32 
 	return queue && BPF_CORE_READ(queue, throttle_count);
 }
 
-/* The number of the control group that this one is in at a level that is not below its own. */
+/* The id of a control group's ancestor at a level, which is at most the group's own level. */
 static __always_inline u64 kernel_cgroup_ancestor(struct cgroup *cgroup, u32 level)
 {
 	struct cgroup *ancestor = NULL;
@@ -245,8 +245,8 @@ static __always_inline u64 kernel_numa_hints(struct task_struct *task)
 }
 
 /*
- * Whether the current task made a system call, once it is in the kernel: arm64 notes it a moment later.
- * Kernels before 5.15 lack the helper, and refuse the program.
+ * Whether the current task made a system call, once it is in the kernel: arm64 notes it a moment
+ * later. Kernels before 5.15 lack the helper, and refuse the program.
  */
 static __always_inline bool kernel_in_system_call(void)
 {
@@ -258,7 +258,7 @@ static __always_inline bool kernel_in_system_call(void)
 #endif
 }
 
-/* Any task leads to the run queue of its CPU; BTF tells the distance to other per-CPU variables. */
+/* The run queue of a task's CPU; BTF says how far other per-CPU variables are from it. */
 static __always_inline void *kernel_per_cpu_place(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(((struct cfs_rq *)0)->rq))

@@ -2,7 +2,7 @@
 /* Non-maskable interrupts by handler (x86), reported after each handler with its own duration. */
 #include "noise.bpf.h"
 
-NOISE_SOURCE(nmi, NMI, FUNCTION);
+NOISE_SOURCE(nmi, "nmi", FUNCTION);
 
 SEC("tp_btf/nmi_handler")
 int nmi_handler(u64 *ctx)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a noise source may use. A source is one <name>.bpf.c: a NOISE_SOURCE() and its programs,
- * which call noise_begin() and noise_end(). All sources are compiled as one unit, so that the
+ * which call noise_begin() and noise_end(). All are compiled as one translation unit, so that the
  * accounting is inlined into every program and a hit costs no call.
  */
 #ifndef NOISETOP_NOISE_BPF_H
@@ -9,36 +9,37 @@
 
 #include "frontend.h"
 #include "noise.h"
+#include "state.bpf.h"
 
 /*
- * Declares a source and its id. The loader finds all of them in this section, so neither user
- * space nor another file lists them.
+ * Declares a source, its class and its id. The loader finds all of them in this section, so neither
+ * user space nor another file lists them; a class is any word, and exists once a source has it.
  */
 #define NOISE_SOURCE(source, source_class, source_identity)                                        \
 	NOISE_DECLARE(source, source_class, source_identity, "", 0)
 
-/* Declares what explains the events of another source: the next one with the same object. */
-#define NOISE_TRIGGER(source, explained, source_class)                                             \
-	NOISE_DECLARE(source, source_class, FUNCTION, #explained, 0)
+/* Declares a trigger of another source: it belongs to the next event with the same object. */
+#define NOISE_TRIGGER(source, triggered, source_class)                                             \
+	NOISE_DECLARE(source, source_class, FUNCTION, #triggered, 0)
 
-/* Declares what tells which object an event of another source works on. */
-#define NOISE_LINK(source, explained, source_class)                                                \
-	NOISE_DECLARE(source, source_class, FUNCTION, #explained, 1)
+/* Declares a record of the object that an event of another source works on. */
+#define NOISE_LINK(source, triggered, source_class)                                                \
+	NOISE_DECLARE(source, source_class, FUNCTION, #triggered, 1)
 
-#define NOISE_DECLARE(source, source_class, source_identity, explained, link)                      \
+#define NOISE_DECLARE(source, source_class, source_identity, triggered, link)                      \
 	enum { source##_source = NOISE_SOURCE_ID(source) };                                        \
-	NOISE_TOLD(".rodata.sources")                                                              \
+	NOISE_EXPORT(".rodata.sources")                                                            \
 	const struct noise_source noise_source_##source = {                                        \
 		.name = #source,                                                                   \
-		.explains = explained,                                                             \
+		.trigger_of = triggered,                                                           \
 		.id = source##_source,                                                             \
-		.class = NOISE_CLASS_##source_class,                                               \
+		.class = source_class,                                                             \
 		.identity = NOISE_IDENTITY_##source_identity,                                      \
 		.links = link,                                                                     \
 	}
 
-/* The one source that every file knows, because names of tasks are told as its events. */
-NOISE_SOURCE(thread, THREAD, TASK);
+/* The one source that every file knows, because names of tasks are emitted as its events. */
+NOISE_SOURCE(thread, "thread", TASK);
 
 #define LEVEL_BIT(level) (1u << NOISE_LEVEL_##level)
 
@@ -93,7 +94,7 @@ static __always_inline void noise_lose(struct noise_cpu *c, enum noise_loss reas
 	__sync_fetch_and_add(&c->losses[reason], 1);
 }
 
-/* Net time of all frames closed so far. Those of NMIs are apart: see noise_account(). */
+/* Net time of all frames closed so far. NMIs are counted separately: see noise_account(). */
 static __always_inline u64 noise_closed(struct noise_cpu *c)
 {
 	return READ_ONCE(c->closed_ns) + READ_ONCE(c->nmi_closed_ns);
@@ -144,8 +145,8 @@ static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 sourc
 }
 
 /*
- * Where a writer puts its record, or NULL and, for an interval, a count. Pair with noise_commit() in
- * either case.
+ * Where a writer puts its record, or NULL and, for an interval, a count. Pair with noise_commit()
+ * in either case.
  */
 static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 *writer,
 						       bool counted)
@@ -195,9 +196,9 @@ static __always_inline void noise_record(struct noise_cpu *c, const struct noise
 	noise_commit(c, event, writer);
 }
 
-/* Records a stretch of the victim that runs here which is no noise: its source, what that is a part of. */
-static __always_inline void noise_record_apart(struct noise_cpu *c, u32 source, u32 parent,
-					       u64 start_ns, u64 end_ns, u64 net_ns)
+/* Records a row of a side table: an interval of the victim that runs here, and its parent. */
+static __always_inline void noise_record_side(struct noise_cpu *c, u32 source, u32 parent,
+					      u64 start_ns, u64 end_ns, u64 net_ns)
 {
 	struct noise_event event = {
 		.start_ns = start_ns,
@@ -208,7 +209,7 @@ static __always_inline void noise_record_apart(struct noise_cpu *c, u32 source, 
 		.cpu = c->cpu,
 		.source = source,
 		.parent_source = parent,
-		.level = NOISE_LEVEL_APART,
+		.level = NOISE_LEVEL_SIDE,
 	};
 	noise_record(c, &event);
 }
@@ -253,8 +254,8 @@ static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *
 }
 
 /*
- * Closes a frame as of `now_ns` and accounts its time; `closed_ns` is the closed time as of then and
- * afterwards. NULL when there is nothing to record; else noise_commit().
+ * Closes a frame as of `now_ns` and accounts its time; `closed_ns` is the closed time as of then
+ * and afterwards. NULL when there is nothing to record; else noise_commit().
  */
 static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u32 level, u32 flags,
 							  u64 now_ns, u64 *closed_ns, u32 *writer)

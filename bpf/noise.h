@@ -19,19 +19,6 @@ typedef unsigned long long noise_u64;
 #define NOISE_COMM_LEN 16
 #define NOISE_NAMED_TASKS 64
 
-/* First step of a source's path. */
-enum noise_class {
-	NOISE_CLASS_NMI,
-	NOISE_CLASS_IRQ,
-	NOISE_CLASS_IPI,
-	NOISE_CLASS_TIMER,
-	NOISE_CLASS_SOFTIRQ,
-	NOISE_CLASS_THREAD,
-	NOISE_CLASS_FAULT,
-	NOISE_CLASS_HARDWARE,
-	NOISE_CLASS_ENTRY, /* into the kernel, around what has a class of its own */
-};
-
 /*
  * Where a frame lies on its CPU. A frame of one level is only ever interrupted by frames of higher
  * levels, so each level has one place of its own and the stack needs no depth counter that two
@@ -47,13 +34,13 @@ enum noise_level {
 	NOISE_LEVEL_IRQ_CALLBACK,
 	NOISE_LEVEL_NMI,
 	NOISE_LEVELS,
-	/* No frame of a CPU: what a task does itself, or what takes no time. Never noise. */
-	NOISE_LEVEL_APART = NOISE_LEVELS,
+	/* Side tables: what a task does itself, or an instant. No frame of a CPU, never noise. */
+	NOISE_LEVEL_SIDE = NOISE_LEVELS,
 };
 
 /* What noise_event.id identifies, that is, how user space turns it into a name. */
 enum noise_identity {
-	NOISE_IDENTITY_NONE,     /* the source's own name says it all */
+	NOISE_IDENTITY_NONE,     /* the source's name is enough */
 	NOISE_IDENTITY_IRQ,      /* Linux interrupt number, action name in comm */
 	NOISE_IDENTITY_SOFTIRQ,  /* softirq vector */
 	NOISE_IDENTITY_FUNCTION, /* kernel text address */
@@ -68,12 +55,12 @@ enum noise_flag {
 	NOISE_FLAG_CONTINUED = 1 << 2, /* segment of something that goes on in a later event */
 	NOISE_FLAG_THREADED = 1 << 3,  /* ran as the proper work of the thread named in comm */
 	NOISE_FLAG_SELF = 1 << 4,      /* the thread that ran belongs to the victims itself */
-	NOISE_FLAG_NAME = 1 << 5,      /* no interval: tells that task tid is called comm */
+	NOISE_FLAG_NAME = 1 << 5,      /* no interval: the name of task tid is comm */
 	NOISE_FLAG_TRIGGER = 1 << 6,   /* no interval but a struct noise_trigger */
 	NOISE_FLAG_WAIT = 1 << 7,      /* victim tid waited for a CPU: no interruption of its own */
 };
 
-/* Whose lost time is noise. */
+/* The tasks whose lost time is noise. */
 enum noise_victims {
 	NOISE_VICTIMS_USERS,   /* any user task on a watched CPU */
 	NOISE_VICTIMS_PROCESS, /* the threads of one process */
@@ -105,7 +92,7 @@ enum noise_waker {
 	NOISE_WAKER_CONTEXT = 1 << 24, /* above any tid */
 };
 
-/* Why something that happened is not among the events. */
+/* Why an event is missing. */
 enum noise_loss {
 	NOISE_LOSS_RING_FULL,  /* record dropped: user space was too slow */
 	NOISE_LOSS_NESTING,    /* record dropped: too many writers interrupted one another */
@@ -113,13 +100,13 @@ enum noise_loss {
 	NOISE_LOSS_NEGATIVE,   /* net time came out below zero and was set to zero */
 	NOISE_LOSS_SWITCH,     /* context switches that the tracepoint did not report */
 	NOISE_LOSS_TRIGGER,    /* trigger dropped: its interruption is known, its cause is not */
-	NOISE_LOSS_STATE, /* no memory to remember a task: waits and wakers of it are not known */
+	NOISE_LOSS_STATE, /* no memory for a task's state: its waits and wakers are not known */
 	NOISE_LOSSES,
 };
 
 /*
- * What came of an attempt to stop the tick: it stopped, or what kept it running. Reasons stand in the
- * order of enum tick_dep_bits (include/linux/tick.h), one after its number there.
+ * The result of an attempt to stop the tick: it stopped, or what kept it on. Reasons are in the
+ * order of enum tick_dep_bits (include/linux/tick.h), each one higher than its number there.
  */
 enum noise_tick {
 	NOISE_TICK_STOPPED,
@@ -136,26 +123,26 @@ enum noise_tick {
 /* One source of noise, as its .bpf.c file declares it. */
 struct noise_source {
 	char name[24];
-	char explains[24]; /* empty: intervals; else triggers of the events of that source */
+	char trigger_of[24]; /* empty: intervals; else triggers of the events of that source */
+	char class[16];      /* first step of its path: "irq", "softirq", … */
 	noise_u8 id;
-	noise_u8 class;    /* enum noise_class */
 	noise_u8 identity; /* enum noise_identity */
-	noise_u8 links;    /* tells which object an event works on, by its tid and function */
-	noise_u8 reserved[4];
+	noise_u8 links;    /* records which object an event works on, by its tid and function */
+	noise_u8 reserved[5];
 };
 
 /* One closed interval on one CPU: one cache line. */
 struct noise_event {
 	noise_u64 start_ns; /* CLOCK_MONOTONIC */
 	noise_u64 gross_ns; /* end - start */
-	noise_u64 net_ns;   /* without what nested frames took */
+	noise_u64 net_ns;   /* excluding nested frames */
 	noise_u64 id;       /* see enum noise_identity */
 	union {
 		char comm[NOISE_COMM_LEN];
 		noise_u64 object; /* links this event to its trigger; softirq: its noise_raiser */
 	};
 	noise_u32 tid;        /* task that was current */
-	noise_u32 victim_tid; /* 0: nobody lost time, the CPU was idle */
+	noise_u32 victim_tid; /* 0: no task was delayed, the CPU was idle */
 	noise_u16 cpu;
 	noise_u16 parent_id; /* interrupt number or softirq vector of the frame around a callback */
 	noise_u8 source;
@@ -168,9 +155,9 @@ struct noise_event {
 #define NOISE_STACK_DEPTH 32
 
 /*
- * Somebody did what makes something happen later: sent an interrupt, armed a timer, queued work.
- * Belongs to the next event of noise_source.explains that has the same object or, where that is 0,
- * that happens on target_cpu. Shares the place of source and flags with struct noise_event.
+ * The cause of a later event: an interrupt was sent, a timer armed, work queued. Belongs to the
+ * next event of noise_source.trigger_of that has the same object or, where that is 0, that happens
+ * on target_cpu. Shares the place of source and flags with struct noise_event.
  */
 struct noise_trigger {
 	noise_u64 time_ns; /* CLOCK_MONOTONIC */
@@ -195,11 +182,11 @@ struct noise_trigger {
  * a file cut short loses its last block at most.
  */
 enum noise_block_kind {
-	NOISE_BLOCK_KIND_EVENTS,  /* struct noise_event[] */
-	NOISE_BLOCK_KIND_BOOKS,   /* struct noise_books[], absolute counts since they were opened */
-	NOISE_BLOCK_KIND_START,   /* u64: when the books were opened, CLOCK_MONOTONIC */
-	NOISE_BLOCK_KIND_JSON,    /* what is known only later, as one JSON object */
-	NOISE_BLOCK_KIND_SYMBOLS, /* kernel symbols, zlib-compressed lines "address name" */
+	NOISE_BLOCK_KIND_EVENTS,   /* struct noise_event[] */
+	NOISE_BLOCK_KIND_COUNTERS, /* struct noise_cpu_counters[], since the window started */
+	NOISE_BLOCK_KIND_START,    /* u64: when the measurement window started, CLOCK_MONOTONIC */
+	NOISE_BLOCK_KIND_JSON,     /* what is known only later, as one JSON object */
+	NOISE_BLOCK_KIND_SYMBOLS, /* kernel symbols, zlib-compressed lines "address name"; add up */
 };
 
 #define NOISE_BLOCK_MAGIC 0x6b6c6274 /* "tblk" */
@@ -211,7 +198,7 @@ struct noise_block {
 };
 
 /* What is counted on a CPU beside the events. */
-struct noise_books {
+struct noise_cpu_counters {
 	noise_u32 cpu;
 	noise_u32 reserved;
 	noise_u64 losses[NOISE_LOSSES];
@@ -230,7 +217,7 @@ struct noise_frame {
 
 /* An entry into the kernel on its way. */
 struct noise_entry {
-	noise_u64 start_ns; /* 0: there is none, or it is not to be told */
+	noise_u64 start_ns; /* 0: there is none, or it is not recorded */
 	noise_u64 closed_ns;
 	noise_u64 faults;   /* page faults that the task had met when it began */
 	noise_u64 switches; /* and how often it had left a CPU */
@@ -272,7 +259,7 @@ struct noise_cpu {
 	noise_u32 open_levels; /* bit per enum noise_level */
 	noise_u32 writers;     /* emissions in progress on this CPU */
 	noise_u32 tid;         /* current task */
-	noise_u32 victim_tid;  /* who loses time now, 0: nobody */
+	noise_u32 victim_tid;  /* the task that is delayed now, 0: none */
 	noise_u32 waiting_tid; /* one of the victims that wait for this CPU, 0: none does */
 	noise_u16 cpu;
 	noise_u8 synced;        /* current task known */
@@ -289,7 +276,7 @@ struct noise_cpu {
 	noise_u64 tick_expires_ns; /* of the tick's timer when its function was called */
 	noise_u64 reserved_tick;
 	struct noise_entry entry;
-	noise_u32 named[NOISE_NAMED_TASKS]; /* hashes of tid and name told lately, by tid */
+	noise_u32 named[NOISE_NAMED_TASKS]; /* hashes of tid and name emitted lately, by tid */
 	struct noise_raiser raisers[NOISE_SOFTIRQS];
 	noise_u32 waiting;   /* victims that wait for this CPU; any CPU may add */
 	noise_u32 throttled; /* those among them that may not run even when it is idle */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Moments at which software changed how fast CPUs run, or how much they may: instants, no intervals
- * and so no noise. Each is told by whichever CPU made the change. What hardware decides by itself
- * (HWP, CPPC, thermal throttling in the CPU) has no tracepoint. pstate_sample and thermal_temperature
- * tell of no change: drivers report them periodically.
+ * Changes of CPU frequency, or of its limits, by software: instants, not intervals, so not noise.
+ * Recorded on the CPU that made the change. What hardware decides by itself (HWP, CPPC, thermal
+ * throttling in the CPU) has no tracepoint. pstate_sample and thermal_temperature are not used:
+ * drivers report them periodically, not on a change.
  */
 #include "noise.bpf.h"
 
-NOISE_SOURCE(frequency, HARDWARE, MHZ);
-NOISE_SOURCE(frequency_limits, HARDWARE, NONE);
-NOISE_SOURCE(thermal_trip, HARDWARE, NONE);
-NOISE_SOURCE(cooling, HARDWARE, NONE);
+NOISE_SOURCE(frequency, "hardware", MHZ);
+NOISE_SOURCE(frequency_limits, "hardware", NONE);
+NOISE_SOURCE(thermal_trip, "hardware", NONE);
+NOISE_SOURCE(cooling, "hardware", NONE);
 
 static __always_inline int power_record(u32 source, u32 cpu, u64 id)
 {
@@ -24,7 +24,7 @@ static __always_inline int power_record(u32 source, u32 cpu, u64 id)
 		.cpu = cpu,
 		.source = source,
 		.parent_source = source,
-		.level = NOISE_LEVEL_APART,
+		.level = NOISE_LEVEL_SIDE,
 	};
 	noise_record(c, &event);
 	return 0;
@@ -38,7 +38,7 @@ int power_frequency(u64 *ctx)
 	return noise_is_watched(cpu) ? power_record(frequency_source, cpu, khz / 1000) : 0;
 }
 
-/* The others concern no single CPU: a policy, a zone or a cooling device has many. */
+/* The others are not about one CPU: a policy, a zone or a cooling device covers several. */
 SEC("raw_tp/cpu_frequency_limits")
 int power_limits(u64 *ctx)
 {

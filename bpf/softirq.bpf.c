@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Softirqs by vector, and the tasklets that two of them run. */
+#include "softirq.bpf.h"
 #include "noise.bpf.h"
 
-NOISE_SOURCE(softirq, SOFTIRQ, SOFTIRQ);
-NOISE_SOURCE(tasklet, SOFTIRQ, FUNCTION);
+NOISE_SOURCE(tasklet, "softirq", FUNCTION);
 
 /* The mask states what was tested before: see noise_slot_of(). */
 static __always_inline struct noise_raiser *softirq_raiser_of(struct noise_cpu *c, u32 vector)
@@ -12,7 +12,7 @@ static __always_inline struct noise_raiser *softirq_raiser_of(struct noise_cpu *
 	return &c->raisers[vector & (NOISE_SOFTIRQS - 1)];
 }
 
-/* Who asked for it first; a softirq that is raised while it runs runs once more. */
+/* Who raised it first. A softirq that is raised while it runs, runs once more. */
 SEC("tp_btf/softirq_raise")
 int softirq_raise(u64 *ctx)
 {

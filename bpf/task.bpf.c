@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tasks come and go: what victims start can be victims too, and what has ended is forgotten. */
-#include "fault.bpf.h"
-#include "wait.bpf.h"
+/* Births and deaths of tasks: children of victims can be victims, state of dead tasks is freed. */
+#include "noise.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
 int task_fork(u64 *ctx)
@@ -17,7 +16,7 @@ int task_fork(u64 *ctx)
 	return 0;
 }
 
-/* Numbers are given again to tasks that have nothing to do with the ones before. */
+/* The kernel reuses task numbers for unrelated tasks. */
 SEC("tp_btf/sched_process_free")
 int task_free(u64 *ctx)
 {

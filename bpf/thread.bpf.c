@@ -6,18 +6,21 @@
  * with its worker's and opened again when that comes back.
  */
 #include "fault.bpf.h"
+#include "noise.bpf.h"
+#include "softirq.bpf.h"
+#include "trigger.bpf.h"
 #include "wait.bpf.h"
 
-NOISE_SOURCE(work, THREAD, FUNCTION);
-NOISE_TRIGGER(work_queue, work, THREAD);
-NOISE_LINK(work_start, work, THREAD);
+NOISE_SOURCE(work, "thread", FUNCTION);
+NOISE_TRIGGER(work_queue, work, "thread");
+NOISE_LINK(work_start, work, "thread");
 
 SEC("raw_tp/workqueue_queue_work")
 int work_queue(u64 *ctx)
 {
 	struct work_struct *work = (void *)ctx[2];
 	u32 cpu = ctx[0];
-	if (noise_cpu_of(cpu) && !noise_is_watched(cpu)) /* wanted on a CPU of no interest */
+	if (noise_cpu_of(cpu) && !noise_is_watched(cpu)) /* bound to a CPU that is not watched */
 		return 0;
 	struct trigger trigger = {
 		.object = (u64)work,
@@ -30,7 +33,7 @@ int work_queue(u64 *ctx)
 	return trigger_emit(&trigger);
 }
 
-/* The event of a work item has no room for the item itself: a record of its beginning tells it. */
+/* The event of a work item has no room for the item's address: a record of its start carries it. */
 SEC("tp_btf/workqueue_execute_start")
 int work_entry(u64 *ctx)
 {
@@ -84,8 +87,8 @@ static __always_inline u8 thread_softirq_flags(const char *comm)
 
 /*
  * Closes what is open above the thread that leaves. A softirq that is preempted with its thread is
- * recorded in segments and remembered for its return; nothing else can be open here, so what is was
- * missed.
+ * recorded in segments, and its state is kept until it continues. Nothing else can be open here:
+ * the end of anything else was missed.
  */
 static __noinline int thread_suspend(struct noise_cpu *c, struct task_struct *prev)
 {
@@ -117,7 +120,7 @@ static __noinline int thread_suspend(struct noise_cpu *c, struct task_struct *pr
 	return 0;
 }
 
-/* The reverse, unless nobody loses time by it any more. */
+/* The reverse, unless it delays no victim any more. */
 static __noinline int thread_resume(struct noise_cpu *c, struct noise_task *state)
 {
 	if (!c || !state)
@@ -155,9 +158,9 @@ static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct
 }
 
 /*
- * The last switch on this CPU was not reported, so how long what is open ran is not known. Seen on
- * guests whose kernel hides some tasks from its own tracepoint. Only the wait of the task that leaves
- * has an end: it ran since it was switched in.
+ * The last switch on this CPU was not reported, so the run time of open frames is not known. Seen
+ * on guests whose kernel hides some tasks from the tracepoint. Only the wait of the task that
+ * leaves has a known end: when it was switched in.
  */
 static __noinline int thread_resync(struct noise_cpu *c, struct task_struct *prev)
 {
@@ -177,8 +180,8 @@ static __noinline int thread_resync(struct noise_cpu *c, struct task_struct *pre
 }
 
 /*
- * Opens the frame of the thread that runs from now on, if somebody waits for it or it is the
- * kernel's own on an idle CPU. The idle task runs while somebody waits only when a quota says so.
+ * Opens the frame of the thread that runs from now on, if a victim waits for the CPU or if it is a
+ * kernel thread on an idle CPU. The idle task runs while a victim waits only because of a quota.
  */
 static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct *next,
 					 bool next_is_victim, u64 waker)
@@ -202,7 +205,7 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 		noise_open(c, NOISE_LEVEL_WORK, work_source, function, 0);
 }
 
-/* The wait of the task that runs now is over; who woke it for this run, and on which CPU below that. */
+/* Ends the wait of the task that runs now. Returns its waker; lower half: the waker's CPU. */
 static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct *next)
 {
 	struct noise_task *state = wait_state(c, FIELD(next, pid), false);
@@ -218,8 +221,8 @@ static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct
 }
 
 /*
- * What could go on was not woken for its next run, and if it is a victim it waits from now on. Out
- * of line, as it is the rarer way to leave.
+ * The task is preempted: nobody wakes it for its next run, and a victim waits from now on. Out of
+ * line, as it is the rarer way to leave.
  */
 static __noinline int thread_depart(struct noise_cpu *c, struct task_struct *prev)
 {
@@ -229,7 +232,7 @@ static __noinline int thread_depart(struct noise_cpu *c, struct task_struct *pre
 	struct noise_task *state = wait_state(c, FIELD(prev, pid), victim);
 	if (!state)
 		return 0;
-	state->waker = 0; /* a task can be told to wake while it runs */
+	state->waker = 0; /* a running task can be woken */
 	if (victim && !state->wait)
 		wait_begin(c, state, prev, NOISE_WAIT_PREEMPTED);
 	return 0;
@@ -259,13 +262,13 @@ int thread_switch(u64 *ctx)
 	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
 		c->waiting_tid = 0;
 	u32 tid = FIELD(next, pid);
-	/* Read apart: a load through one of two pointers is more than the verifier follows. */
+	/* Read separately: the verifier does not follow a load through one of two pointers. */
 	u32 waiting_tid = READ_ONCE(c->waiting_tid);
 	c->tid = tid;
 	c->victim_tid = next_is_victim ? tid : waiting_tid;
 	c->synced = 1;
 	if (c->victim_tid)
-		trigger_tell_name(c, next);
+		trigger_emit_name(c, next);
 	thread_enter(c, next, next_is_victim, waker);
 	if (kernel_softirqs_are_preempted(next)) {
 		struct noise_task *state = wait_state(c, tid, false);

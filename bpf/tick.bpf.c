@@ -3,8 +3,8 @@
 #include "noise.bpf.h"
 
 /*
- * A mask of one bit: the kernel reports the first dependency that it meets (check_tick_dependency(),
- * kernel/time/tick-sched.c).
+ * A mask of one bit: the kernel reports the first dependency that it meets
+ * (check_tick_dependency(), kernel/time/tick-sched.c).
  */
 static __always_inline u32 tick_reason(u32 dependency)
 {

@@ -2,9 +2,9 @@
 /* Timer callbacks by function: high-resolution timers and the timer wheel. */
 #include "noise.bpf.h"
 
-NOISE_SOURCE(hrtimer, TIMER, FUNCTION);
-NOISE_SOURCE(timer, TIMER, FUNCTION);
-NOISE_SOURCE(timer_wheel, TIMER, NONE);
+NOISE_SOURCE(hrtimer, "timer", FUNCTION);
+NOISE_SOURCE(timer, "timer", FUNCTION);
+NOISE_SOURCE(timer_wheel, "timer", NONE);
 
 /*
  * Timers of the softirq run with interrupts on, so those of the interrupt can hit while a program
@@ -29,10 +29,10 @@ static __always_inline int hrtimer_begin(u64 *ctx)
 }
 
 /*
- * While the tick is stopped, its timer waits for the first timer of the wheel, and its function only
- * raises their softirq. What tells is that a running tick moves its timer on before it returns, and
- * a stopped one leaves that to the idle loop or the end of the interrupt: tick_nohz_handler(), up to
- * 6.8 tick_sched_timer(), in kernel/time/tick-sched.c, ask for the very state that tick_stop tells.
+ * While the tick is stopped, its timer waits for the first timer of the wheel, and its function
+ * only raises their softirq. The difference shows in the timer: a running tick advances it before
+ * it returns, a stopped one leaves that to the idle loop or the end of the interrupt. See
+ * tick_nohz_handler(), up to 6.8 tick_sched_timer(), in kernel/time/tick-sched.c.
  */
 static __always_inline bool hrtimer_serves_wheel(struct noise_cpu *c, struct noise_frame *frame,
 						 struct hrtimer *timer)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a program may use that runs where something is caused: on any CPU, watched or not. Costs the
- * CPU that causes, not the one that is going to be interrupted.
+ * For programs that record triggers, on any CPU, watched or not. The cost falls on the CPU that
+ * acts, not on the one that is interrupted later.
  */
 #ifndef NOISETOP_TRIGGER_BPF_H
 #define NOISETOP_TRIGGER_BPF_H
@@ -30,7 +30,7 @@ static __always_inline bool trigger_preempt_count(struct task_struct *task, int 
 	       !bpf_probe_read_kernel(count, sizeof(*count), place + noise_preempt_count_offset);
 }
 
-/* What this CPU is doing: only in its own context is the current task the one that acts. */
+/* The context of this CPU: only in task context is the current task the one that acts. */
 static __always_inline u8 trigger_context(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -44,8 +44,8 @@ static __always_inline u8 trigger_context(void)
 	return count & SOFTIRQ_SERVED ? NOISE_CONTEXT_SOFTIRQ : NOISE_CONTEXT_TASK;
 }
 
-/* Tells what a task is called, when this CPU has not told just that lately. */
-static __noinline int trigger_tell_name(struct noise_cpu *c, struct task_struct *task)
+/* Emits the name of a task, unless this CPU has emitted the same name lately. */
+static __noinline int trigger_emit_name(struct noise_cpu *c, struct task_struct *task)
 {
 	u64 comm[2] = {};
 	if (!c)
@@ -53,13 +53,13 @@ static __noinline int trigger_tell_name(struct noise_cpu *c, struct task_struct 
 	u32 tid = BPF_CORE_READ(task, pid);
 	BPF_CORE_READ_INTO(&comm, task, comm);
 	u64 mixed = (comm[0] ^ comm[1] << 1 ^ tid) * 0x9e3779b97f4a7c15ull;
-	u32 told = mixed >> 32;
-	if (!tid || c->named[tid % NOISE_NAMED_TASKS] == told)
+	u32 hash = mixed >> 32;
+	if (!tid || c->named[tid % NOISE_NAMED_TASKS] == hash)
 		return 0;
 	u32 writer;
 	struct noise_event *event = noise_claim(c, &writer, false);
 	if (event) {
-		c->named[tid % NOISE_NAMED_TASKS] = told;
+		c->named[tid % NOISE_NAMED_TASKS] = hash;
 		event->start_ns = bpf_ktime_get_ns();
 		event->gross_ns = 0;
 		event->net_ns = 0;
@@ -78,7 +78,7 @@ static __noinline int trigger_tell_name(struct noise_cpu *c, struct task_struct 
 	return 0;
 }
 
-/* What a program knows of a trigger; the rest is read from where it runs. */
+/* The fields of a trigger that differ by program; trigger_emit() adds the others. */
 struct trigger {
 	u64 object;
 	u64 function;
@@ -106,7 +106,7 @@ static __noinline int trigger_emit(struct trigger *trigger)
 	if (!c || !trigger)
 		return 0;
 	struct task_struct *task = (void *)bpf_get_current_task();
-	trigger_tell_name(c, task);
+	trigger_emit_name(c, task);
 	u32 writer;
 	struct noise_trigger *record = (void *)noise_claim(c, &writer, false);
 	if (record) {
@@ -128,7 +128,7 @@ static __noinline int trigger_emit(struct trigger *trigger)
 	return 0;
 }
 
-/* The stack of whoever acts, where that was asked for. */
+/* The stack of the current task, where that was asked for. */
 static __always_inline u32 trigger_stack(void *ctx)
 {
 	if (!noise_takes_stacks)

@@ -20,16 +20,16 @@
 		return noise_end_interrupt(vector##_source);                                       \
 	}
 
-NOISE_VECTOR(local_timer, TIMER)
-NOISE_VECTOR(reschedule, IPI)
-NOISE_VECTOR(call_function, IPI)
-NOISE_VECTOR(call_function_single, IPI)
-NOISE_VECTOR(irq_work, IPI)
-NOISE_VECTOR(x86_platform_ipi, IPI)
-NOISE_VECTOR(thermal_apic, IRQ)
-NOISE_VECTOR(threshold_apic, IRQ)
-NOISE_VECTOR(deferred_error_apic, IRQ)
-NOISE_VECTOR(error_apic, IRQ)
-NOISE_VECTOR(spurious_apic, IRQ)
+NOISE_VECTOR(local_timer, "timer")
+NOISE_VECTOR(reschedule, "ipi")
+NOISE_VECTOR(call_function, "ipi")
+NOISE_VECTOR(call_function_single, "ipi")
+NOISE_VECTOR(irq_work, "ipi")
+NOISE_VECTOR(x86_platform_ipi, "ipi")
+NOISE_VECTOR(thermal_apic, "irq")
+NOISE_VECTOR(threshold_apic, "irq")
+NOISE_VECTOR(deferred_error_apic, "irq")
+NOISE_VECTOR(error_apic, "irq")
+NOISE_VECTOR(spurious_apic, "irq")
 
 #endif

@@ -8,13 +8,13 @@
 
 #if defined(__TARGET_ARCH_arm64)
 
-NOISE_SOURCE(reschedule, IPI, NONE);
-NOISE_SOURCE(call_function, IPI, NONE);
-NOISE_SOURCE(irq_work, IPI, NONE);
-NOISE_SOURCE(timer_broadcast, TIMER, NONE);
-NOISE_SOURCE(cpu_stop, IPI, NONE);
-NOISE_SOURCE(cpu_backtrace, IPI, NONE);
-NOISE_SOURCE(ipi, IPI, NONE);
+NOISE_SOURCE(reschedule, "ipi", NONE);
+NOISE_SOURCE(call_function, "ipi", NONE);
+NOISE_SOURCE(irq_work, "ipi", NONE);
+NOISE_SOURCE(timer_broadcast, "timer", NONE);
+NOISE_SOURCE(cpu_stop, "ipi", NONE);
+NOISE_SOURCE(cpu_backtrace, "ipi", NONE);
+NOISE_SOURCE(ipi, "ipi", NONE);
 
 static __always_inline u32 vector_source(const char *reason)
 {

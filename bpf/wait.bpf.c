@@ -4,8 +4,10 @@
  * and follows it to whichever CPU it is moved to.
  */
 #include "wait.bpf.h"
+#include "noise.bpf.h"
+#include "trigger.bpf.h"
 
-/* In the waker's context, whatever CPU the task is going to run on: sched_wakeup is not always. */
+/* In the waker's context, whichever CPU the task will run on; sched_wakeup may run elsewhere. */
 SEC("tp_btf/sched_waking")
 int wait_waking(u64 *ctx)
 {
@@ -25,11 +27,11 @@ int wait_waking(u64 *ctx)
 	state->waker = waker_tid ? waker_tid : NOISE_WAKER_CONTEXT + context;
 	state->waker_cpu = c->cpu;
 	if (waker_tid)
-		trigger_tell_name(c, waker);
+		trigger_emit_name(c, waker);
 	return 0;
 }
 
-/* A task that is told to wake while it still runs, or waits already, begins no wait. */
+/* No wait begins for a task that still runs or waits already. */
 static __always_inline int wait_wake(struct task_struct *task)
 {
 	u32 cpu = kernel_task_cpu(task);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How many victims wait for a CPU, and what is remembered of each. */
+/* How many victims wait for a CPU, and the state kept for each. */
 #ifndef NOISETOP_WAIT_BPF_H
 #define NOISETOP_WAIT_BPF_H
 
-#include "trigger.bpf.h"
+#include "noise.bpf.h"
 
-/* What is remembered of a task, NULL if nothing. Made on demand, and counted when there is no room. */
+/* The state kept for a task, or NULL. Created on request; no room for it counts as a loss. */
 static __always_inline struct noise_task *wait_state(struct noise_cpu *c, u32 tid, bool create)
 {
 	struct noise_task *state = bpf_map_lookup_elem(&noise_tasks, &tid);
@@ -51,7 +51,7 @@ static __always_inline void wait_begin(struct noise_cpu *c, struct noise_task *s
 	wait_join(c, state, BPF_CORE_READ(task, pid));
 }
 
-/* The task has run for so long: its wait is over and becomes a record. */
+/* Ends and records the wait of a task that has run for `ran_ns` since. */
 static __always_inline void wait_end(struct noise_cpu *c, struct noise_task *state, u32 tid,
 				     u64 ran_ns)
 {
@@ -78,7 +78,7 @@ static __always_inline void wait_end(struct noise_cpu *c, struct noise_task *sta
 	noise_commit(c, event, writer);
 }
 
-/* Nobody waits for this CPU, whatever was counted: it has nothing to run, or a switch was missed. */
+/* No victim waits for this CPU, whatever the count: it is idle, or a switch was not reported. */
 static __always_inline void wait_clear(struct noise_cpu *c)
 {
 	if (c->waiting) {

@@ -1,12 +1,27 @@
+"""The kernel side from within: the BPF object, its drain thread, and the active probes.
+
+Times are in ns of CLOCK_MONOTONIC, ticks are those of the CPU's counter (TSC, cntvct). Returned
+buffers are copies that belong to the caller. Structs are those of ``bpf/noise.h``; ``layout()``
+says where their fields are.
+"""
+
 from collections.abc import Sequence
 from mmap import mmap
 from typing import Any
 
 class TracerError(Exception):
-    """args: (errno, step, libbpf's last message)."""
+    """A step of a session failed. ``args``: errno, name of the step, what libbpf said (may be "").
+
+    Steps: btf, open, load, map, attach, faults, thread, follow, stats.
+    """
 
 class Session:
-    """A loaded BPF object and its drain thread. Raises TracerError."""
+    """A loaded BPF object and the thread that drains its rings.
+
+    Calls: load_program() for each program where ``compiled``, attach(), start_window(),
+    stop_window(), close(). Every method but close() and enable_stats() raises ValueError on a
+    closed session. The methods may be called from different threads, but none beside close().
+    """
 
     def __init__(
         self,
@@ -27,43 +42,165 @@ class Session:
         drain_cpu: int,
         drain_interval_ns: int,
         batch_limit: int,
-    ) -> None: ...
-    def attach(self) -> None: ...
-    def open_books(self) -> int: ...
-    def close_books(self) -> int: ...
-    def read(self) -> bytes: ...
-    def books(self) -> bytes: ...
-    def counters(self) -> dict[str, int]: ...
-    def programs(self) -> list[dict[str, Any]]: ...
-    def stacks(self) -> dict[int, list[int]]: ...
-    def append(self, block: bytes, /) -> None: ...
-    def unit(self) -> dict[str, Any]: ...
-    def load_program(self, name: str, code: bytes, /) -> None: ...
-    def add_victim(self, tgid: int, /) -> None: ...
-    def enable_stats(self) -> int: ...
-    def close(self) -> None: ...
+    ) -> None:
+        """Opens and loads the object, and starts the drain thread; nothing is attached yet.
 
-def layout() -> dict[str, Any]: ...
-def programs() -> dict[str, str]: ...
+        cpus: numbers of the watched CPUs, at least one. others: CPUs from which triggers come.
+        victims: a value of ``enum noise_victims``; victim_tgid: pid of a process; victim_cgroup:
+        inode number of a control group; victim_cgroup_level: its depth, 0 for the root.
+        csd_callback, tick_function: addresses of kernel functions, 0: not known.
+        stacks: record the kernel stack of whoever sends an interrupt. faults, entries: trace page
+        faults, entries into the kernel. compiled: the programs come from load_program(), not from
+        the object.
+        ring_records: records in the ring of a watched CPU, 64 bytes each, a power of two.
+        spool_fd: descriptor of the recording, which stays the caller's and must outlive the
+        session; -1: none. drain_cpu: CPU of the drain thread; -1: any of its creator's.
+        drain_interval_ns: time between two passes over the rings. batch_limit: bytes kept for
+        read(), later events are lost; 0: keep none.
+
+        Raises TracerError, and ValueError for a CPU beyond the limit or a wrong ring size.
+        """
+
+    def attach(self) -> None:
+        """Attaches all programs; what this kernel lacks is left out. Raises TracerError."""
+
+    def start_window(self) -> int:
+        """Starts the measurement window and returns when, in ns. Earlier events do not count."""
+
+    def stop_window(self) -> int:
+        """Ends the window and returns when, in ns. Events that end later do not count; those before
+        are in the next read(). Ends the drain thread. A second call returns the same."""
+
+    def read(self) -> bytes:
+        """``struct noise_event[]`` since the last call, after a pass over the rings. Those of one
+        ring come in the order in which they ended. Empty where ``batch_limit`` is 0."""
+
+    def cpu_counters(self) -> bytes:
+        """``struct noise_cpu_counters[]``: one per CPU, the watched ones first. Counts since the
+        window started, up to now or to its end."""
+
+    def counters(self) -> dict[str, int]:
+        """Counts of the drain thread since the session was opened.
+
+        records: written into all rings. batched, spooled: events handed on to read() and to the
+        recording. lost_batch, lost_spool: events dropped on the way there. drains: passes over the
+        rings by the thread. drain_cpu_ns: its CPU time. spool_errno: first error of the recording,
+        0: none.
+        """
+
+    def programs(self) -> list[dict[str, Any]]:
+        """The programs of the object, in its order.
+
+        name, tracepoint: str; tracepoint is the section where there is no tracepoint. loaded: bool.
+        refusal: why it was refused, "": it was not. run_count, run_time_ns: int, of all CPUs, only
+        counted while enable_stats() is on. recursion_misses: int, hits that the kernel dropped.
+        """
+
+    def stacks(self) -> dict[int, list[int]]:
+        """Kernel stacks so far: addresses by the id that triggers carry, innermost first, at most
+        ``NOISE_STACK_DEPTH`` of them."""
+
+    def append(self, block: bytes, /) -> None:
+        """Writes one whole block to the recording, between those of the drain thread. An error of
+        the file is in ``counters()["spool_errno"]``, and nothing more is written then."""
+
+    def translation_unit(self) -> dict[str, Any]:
+        """What programs compiled for this session have to know.
+
+        knobs: values of constants by name, or (offset in the constants, bytes of an element) of
+        arrays. maps: descriptors by name; constants: the descriptor of the map that holds the
+        constants. The descriptors belong to the session and are valid until close().
+        """
+
+    def load_program(self, name: str, code: bytes, /) -> None:
+        """Loads BPF instructions, 8 bytes each, as the program of this name. What the verifier
+        refuses is listed by programs(). Raises TracerError, also where ``compiled`` is false."""
+
+    def add_victim(self, tgid: int, /) -> None:
+        """Adds a process to the victims, where these are ``NOISE_VICTIMS_TREE``. Raises TracerError
+        where there is no room for it."""
+
+    def enable_stats(self) -> int:
+        """Has the kernel measure the run time of all BPF programs of the machine, until the
+        returned descriptor, which is the caller's, is closed. Raises TracerError."""
+
+    def close(self) -> None:
+        """Detaches and unloads everything. May be called again."""
+
+def layout() -> dict[str, Any]:
+    """The description of the shared records, from the BTF of the embedded object.
+
+    version, block_magic: int. structs: by name, {size, members}; size is in bytes, and a member is
+    (name, offset, kind, struct, size, count): offset and size in bytes, ``count`` elements of
+    ``size``, and kind is "unsigned", "bytes" (text) or "struct" (``struct`` names its type).
+    enums: by name, the values by name. sources: bytes, ``struct noise_source[]``.
+    Raises OSError where libbpf cannot parse the object.
+    """
+
+def programs() -> dict[str, str]:
+    """The section of each program of the embedded object, by its name. Raises OSError."""
 
 SPIN_HEAD_BYTES: int
+"""Bytes of a spinning thread's memory before the room for gaps."""
 SPIN_GAP_BYTES: int
+"""Bytes of each gap in that room."""
 
 SpinThread = tuple[mmap, int, bool, str, int, int, int, int, int]
+"""memory, cpu, fenced, name, policy, nice, priority, runtime_ns, period_ns.
+
+memory: shared, zeroed, with room for at least one gap. cpu: where the thread spins, -1: anywhere.
+fenced: whether each reading of the counter waits for the instructions before it. name: of the
+thread, at most 15 bytes. policy: SCHED_*, below 0 leaves the scheduling as it is; nice, priority
+and the two times belong to the policies that take them.
+"""
 
 def spin_start(threads: Sequence[SpinThread], group: int, /) -> int:
-    """Forks a process that spins as noisetop/native/spin.h describes; its pid. Raises OSError.
+    """Forks a process that spins as noisetop/native/probe/spin.h describes, and returns its pid.
 
-    Each thread: memory, cpu, fenced, name, policy, nice, priority, runtime_ns, period_ns; a policy
-    below 0 leaves the scheduling as it is.
+    group: the process group that it joins, 0: a new one. The process is the caller's to wait for;
+    it dies with the thread that started it. Errors within it are in spin_state(). Raises OSError,
+    and ValueError for no thread, too little memory or a CPU beyond the limit.
     """
 
 def spin_set(
     memory: mmap, begin: int, end: int, threshold: int, longer: int, busy: int, sleep_ns: int, /
-) -> None: ...
-def spin_stop(memory: mmap, /) -> None: ...
-def spin_state(memory: mmap, /) -> dict[str, Any]: ...
-def spin_gaps(memory: mmap, /) -> bytes: ...
-def clock_pair(tries: int, /) -> tuple[int, int, int]: ...
+) -> None:
+    """Starts the loop of one thread. All times but ``sleep_ns`` are in ticks.
+
+    begin, end: moments on the counter. threshold: shortest distance of two readings that is a gap.
+    longer: the last quarter of the room is kept for gaps of at least this length. busy: spin so
+    long, then sleep ``sleep_ns``; 0: never sleep. Raises ValueError for too little memory.
+    """
+
+def spin_stop(memory: mmap, /) -> None:
+    """Ends the loop of one thread at once. Raises ValueError for too little memory."""
+
+def spin_state(memory: mmap, /) -> dict[str, Any]:
+    """What a thread reports; counts and times are final in state "done".
+
+    state: "starting", "ready", "spinning", "done" or "failed". error, step: errno and the step that
+    failed. tid. threshold_ticks. loop_ticks: what one loop takes. resolution_ticks: what every
+    reading is a multiple of. began, ended: clock_pair() around the loop. first_ticks, last_ticks:
+    first and last reading. active_ticks: without the sleeps. loops, sleeps, gap_count: counts.
+    unstored_count, unstored_ticks: gaps that found no room. voluntary_switches,
+    involuntary_switches, minor_faults, major_faults, cpu_ns, run_delay_ns: of the thread, during
+    the loop. Raises ValueError for too little memory.
+    """
+
+def spin_gaps(memory: mmap, /) -> bytes:
+    """The stored gaps: pairs of 64-bit readings, start and end in ticks, in the order of time. Only
+    whole in state "done". Raises ValueError for too little memory."""
+
+def clock_pair(tries: int, /) -> tuple[int, int, int]:
+    """One moment on both clocks: ticks before, ns, ticks after; the closest of so many tries, at
+    least one. Raises ValueError for none."""
+
 def numa_measure(cpu: int, node: int, array_bytes: int, repeats: int, /) -> dict[str, Any]:
-    """Raises OSError: (errno, what was wrong: CPU, memory, node or thread)."""
+    """Times of memory on a node, seen from a CPU, on a thread of its own, without the GIL.
+
+    node: -1 leaves it to the kernel. array_bytes: of each of three arrays, rounded down to pages,
+    at least one page. repeats: 1 to 1000. Returns array_bytes: int; copy, scale, add, triad:
+    list[int], ns of each pass over the arrays; access: list[float], ns of one dependent load.
+    Raises OSError (errno, what was wrong: CPU, memory, node or thread), and ValueError for an
+    argument out of range.
+    """

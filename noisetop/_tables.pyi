@@ -1,3 +1,10 @@
+"""Passes over all rows of a table, without the GIL.
+
+A column that is no integer array, or of another length than the rest, raises ValueError, and a
+missing buffer BufferError or TypeError. Output arrays are written in place, must be contiguous, and
+are not kept.
+"""
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -5,39 +12,53 @@ import numpy as np
 import numpy.typing as npt
 
 _Column = npt.NDArray[np.integer[Any]]
-"""One-dimensional; whatever width and stride, and not always aligned."""
+"""One-dimensional, of 1, 2, 4 or 8 bytes; any stride, alignment not needed. Not kept."""
 
 class Groups:
-    """Numbers combinations of integers as they come, from 0 on.
+    """Numbers combinations of integers in the order in which they first occur, from 0 on.
 
-    Only for one thread at a time: ValueError otherwise, and where columns differ in length.
+    Grows with each new combination and forgets none. For one thread at a time: ValueError where two
+    meet.
     """
 
-    def __init__(self, width: int) -> None: ...
+    def __init__(self, width: int) -> None:
+        """width: integers of a combination, 1 to 8, else ValueError."""
+
     def numbers(self, columns: Sequence[_Column], out: npt.NDArray[np.uint32], /) -> list[int]:
-        """Writes the number of each row; the rows where new combinations first occur."""
+        """Writes the number of each row's combination to ``out`` and returns the rows, in their
+        order, where a new one first occurs. columns: ``width`` of them, of the length of ``out``.
+        Raises ValueError, and MemoryError."""
 
-class TriggerBook:
-    """Rows that are found again by a key and a moment in ns; ``len()``: how many it holds.
+class AsOfJoin:
+    """Rows found again by key and moment: the last row with that key up to that moment.
 
-    Forgets, now and then, what is older than the newest by more than ``recent_ns``, but for the
-    last two of each key and no more than ``remembered`` in all. Only for one thread at a time:
-    ValueError otherwise, and where there is not a row for each key.
+    ``len()``: how many rows it holds. Rows older than the newest by more than ``recent_ns`` are
+    dropped now and then, but for the last two of each key, of which at most ``remembered`` are kept
+    in all. For one thread at a time: ValueError where two meet.
     """
 
-    def __init__(self, row_bytes: int, recent_ns: int, remembered: int) -> None: ...
+    def __init__(self, row_bytes: int, recent_ns: int, remembered: int) -> None:
+        """row_bytes: size of a row, at least 1, else ValueError."""
+
     def __len__(self) -> int: ...
-    def add(self, keys_and_times: tuple[_Column, _Column], rows: npt.NDArray[Any], /) -> None: ...
+    def add(self, keys_and_times: tuple[_Column, _Column], rows: npt.NDArray[Any], /) -> None:
+        """Adds a copy of ``rows``: ``row_bytes`` for each key, contiguous. Times are in ns, in any
+        order. Raises ValueError where there is not a row for each key, and MemoryError."""
+
     def find(
         self, keys_and_moments: tuple[_Column, _Column], once: bool, out: npt.NDArray[Any], /
     ) -> bytes:
-        """Writes for each key the last row up to its moment, nothing where there is none; a byte
-        for each tells which. ``once``: a row is found one time only, in one call by the earliest
-        moment, and what comes later finds nothing in its place."""
+        """Writes the row found for each key to ``out``, ``row_bytes`` each, and leaves the places
+        of the others as they are. Returns a byte for each key: 1 where a row was found, else 0.
+
+        once: a row is found one time only, in one call by the earliest moment; a later query of it
+        finds nothing. Raises ValueError where ``out`` has not a row for each key, and MemoryError.
+        """
 
 STEP_BITS: int
 """Linear steps of an octave of a histogram, as a power of two."""
 BUCKETS: int
+"""Buckets of a histogram."""
 
 def add_up(
     columns: tuple[_Column, _Column, _Column],
@@ -45,9 +66,12 @@ def add_up(
     histogram: npt.NDArray[np.int64] | None,
     /,
 ) -> None:
-    """Adds durations in ns: columns are groups, durations and when they began. ``sums``: a row of
-    noisetop.sums for each group, ``histogram``: its buckets. Raises ValueError for a group that has
-    none; what stands before it is added by then."""
+    """Adds durations to the sums of their groups.
+
+    columns: group, duration in ns, start in ns. sums: shape (groups, 4), rows of
+    noisetop.tables.group_sums. histogram: shape (groups, BUCKETS). Raises ValueError for a group
+    that has no row; the rows before it may have been added by then.
+    """
 
 def add_gaps(
     columns: tuple[_Column, _Column],
@@ -55,13 +79,17 @@ def add_gaps(
     histogram: npt.NDArray[np.int64],
     /,
 ) -> None:
-    """Adds the times between two of a group to its histogram: columns are groups and moments in ns.
-    ``last``: the latest of each group, -1 for none. What is no later than that adds nothing."""
+    """Adds the times between successive moments of a group to its histogram.
+
+    columns: group, moment in ns. last: shape (groups,), the latest moment of each in ns, -1: none;
+    updated. histogram: shape (groups, BUCKETS). A moment no later than the latest adds nothing.
+    Raises ValueError as add_up() does.
+    """
 
 def buckets(durations: _Column, out: npt.NDArray[np.int64], /) -> None:
-    """Writes the bucket of each duration."""
+    """Writes the bucket of each duration in ns to ``out``. Raises ValueError for other lengths."""
 
-def sorted_out(
+def split_by_kind(
     pieces: Sequence[npt.NDArray[Any] | memoryview | bytes],
     row_bytes: int,
     at: int,
@@ -69,6 +97,9 @@ def sorted_out(
     kinds: bytes,
     /,
 ) -> tuple[bytes, ...]:
-    """For each kind its rows, one after another, in the order of the pieces. The kind of a row is
-    its byte at ``at`` under ``mask``; what is of no kind is left out. Raises ValueError where a
-    piece ends within a row."""
+    """For each kind its rows, one after another, in the order of the pieces.
+
+    pieces: contiguous, rows of ``row_bytes`` each. The kind of a row is its byte at offset ``at``
+    under ``mask``; rows of no kind in ``kinds`` (at most 8) are left out. Raises ValueError where a
+    piece ends within a row, or for an offset outside of it.
+    """

@@ -1,4 +1,4 @@
-"""The command line: finds the verb, parses its options, turns errors into one line and a status."""
+"""The command line: finds the command, parses its options, turns errors into an exit status."""
 
 from __future__ import annotations
 
@@ -7,37 +7,21 @@ import contextlib
 import difflib
 import os
 import re
+import signal
 import sys
 from typing import NoReturn
 
-from noisetop.commands import command_names, load_command
-from noisetop.errors import EXIT_FAILURE, NoisetopError, UsageError
+from noisetop.command_line.exit_statuses import SIGNAL_BASE
+from noisetop.command_line.parser import command_parser, takes_workload
+from noisetop.commands import DEFAULT_COMMAND, all_commands, command_names, load_command
+from noisetop.errors import NoisetopError, UsageError
 from noisetop.version import version
 
-DEFAULT_COMMAND = "top"
 _INTERVAL = re.compile(r"\d")
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}: see {self.prog} --help")
-
-
-def _overview() -> str:
-    lines = [
-        "usage: noisetop [top] [-c LIST | -p PID] [interval [count]]",
-        "       noisetop COMMAND [options]",
-        "",
-        "What stole time from your CPUs, live and recorded.",
-        "",
-    ]
-    lines += [f"  {name:<10} {load_command(name).HELP}" for name in command_names()]
-    lines += ["", "noisetop COMMAND --help tells the options of a command."]
-    return "\n".join(lines)
-
-
 def _split_command(argv: list[str]) -> tuple[str, list[str]]:
-    """The verb and its arguments; without a verb it is ``top``."""
+    """The command and its arguments; without a command it is ``top``."""
     if not argv or argv[0].startswith("-") or _INTERVAL.match(argv[0]):
         return DEFAULT_COMMAND, argv
     names = command_names()
@@ -48,24 +32,38 @@ def _split_command(argv: list[str]) -> tuple[str, list[str]]:
     raise UsageError(f"there is no command '{argv[0]}': {hint}")
 
 
+def _print_overview() -> None:
+    from noisetop.command_line.overview import overview
+
+    print(overview(all_commands()))
+
+
 def run(argv: list[str]) -> int:
-    """Runs one command line. Raises NoisetopError for what the user can mend."""
+    """Runs one command line; the exit status. Raises NoisetopError for what the user can mend."""
+    if argv[:1] == ["help"] and len(argv) == 2:
+        argv = [argv[1], "--help"]
     if argv[:1] in (["-h"], ["--help"], ["help"]):
-        print(_overview())
+        _print_overview()
         return 0
     if argv[:1] in (["-V"], ["--version"]):
         print(f"noisetop {version()}")
         return 0
+    name, args = parse(argv)
+    return load_command(name).run(args)
+
+
+def parse(argv: list[str]) -> tuple[str, argparse.Namespace]:
+    """The command and its options; ``workload`` is what stands after ``--``. Raises UsageError."""
     name, rest = _split_command(argv)
-    command = load_command(name)
     own, separator, workload = _split_workload(rest)
-    parser = _Parser(prog=f"noisetop {name}", description=command.HELP, allow_abbrev=False)
-    command.add_arguments(parser)
+    parser = command_parser(load_command(name))
     args = parser.parse_args(own)
-    args.workload = workload
     if separator and not workload:
         raise UsageError("after -- there must be a command to run")
-    return command.run(args)
+    if workload and not takes_workload(parser):
+        raise UsageError(f"{name} runs no command: noisetop record -- CMD does")
+    args.workload = workload
+    return name, args
 
 
 def _split_workload(argv: list[str]) -> tuple[list[str], bool, list[str]]:
@@ -91,5 +89,5 @@ def main() -> NoReturn:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         status = 0
     except KeyboardInterrupt:
-        status = EXIT_FAILURE
+        status = SIGNAL_BASE + signal.SIGINT
     sys.exit(status)

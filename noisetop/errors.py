@@ -17,9 +17,3 @@ class UsageError(NoisetopError):
     """The command line asks for something that cannot be."""
 
     exit_code = EXIT_USAGE
-
-
-class LimitError(NoisetopError):
-    """A limit that the user set was crossed."""
-
-    exit_code = EXIT_LIMIT

@@ -6,14 +6,64 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from noisetop.errors import NoisetopError, UsageError
 
 
-def check_output(path: Path, *, force: bool) -> None:
-    """Raises UsageError when ``path`` cannot become an output file, before any work is done."""
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A file that can be written. Made by check_output(), before any work is done."""
+
+    path: Path
+    force: bool
+    """Whether it may take the place of another file."""
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """A file that gets its name only when the block ends without an error.
+
+        Raises NoisetopError when it cannot be written.
+        """
+        # Nobody can know the name beforehand and take it.
+        temporary = self.path.with_name(f".{self.path.name}.{os.urandom(8).hex()}")
+        fd = create(temporary)
+        try:
+            with os.fdopen(fd, "wb") as file:
+                yield file
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise NoisetopError(f"cannot write {self.path}: {error.strerror}") from None
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        self.publish(temporary)
+
+    def publish(self, temporary: Path) -> None:
+        """Moves a finished file to its name; without ``force`` never over another one, not even one
+        that appeared since check_output().
+
+        Raises NoisetopError, and leaves the file where it is.
+        """
+        try:
+            if self.force:
+                temporary.replace(self.path)
+            else:
+                _move_if_absent(temporary, self.path)
+        except FileExistsError:
+            raise NoisetopError(
+                f"{self.path} appeared meanwhile: the result is in {temporary}, move it"
+            ) from None
+        except OSError as error:
+            raise NoisetopError(
+                f"cannot write {self.path}: {error.strerror}: the result is in {temporary}, move it"
+            ) from None
+
+
+def check_output(path: Path, *, force: bool) -> Output:
+    """The output of that name. Raises UsageError when ``path`` cannot become one."""
     folder = path.parent
     if not folder.is_dir():
         raise UsageError(f"folder {folder} does not exist: mkdir -p {folder}")
@@ -25,6 +75,7 @@ def check_output(path: Path, *, force: bool) -> None:
         raise UsageError(f"{path} exists: choose another name or add --force")
     if not os.access(folder, os.W_OK):
         raise UsageError(f"no permission to write to {folder}: choose another folder")
+    return Output(path, force)
 
 
 def _is_shared(folder: Path) -> bool:
@@ -50,26 +101,6 @@ def give_to_caller(fd: int) -> None:
         os.fchown(fd, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]))
 
 
-def publish(temporary: Path, path: Path, *, force: bool) -> None:
-    """Moves a finished file to its name; without ``force`` never over another one.
-
-    Raises NoisetopError, and leaves the file where it is.
-    """
-    try:
-        if force:
-            temporary.replace(path)
-        else:
-            _move_if_absent(temporary, path)
-    except FileExistsError:
-        raise NoisetopError(
-            f"{path} appeared meanwhile: the result is in {temporary}, move it"
-        ) from None
-    except OSError as error:
-        raise NoisetopError(
-            f"cannot write {path}: {error.strerror}: the result is in {temporary}, move it"
-        ) from None
-
-
 def _move_if_absent(temporary: Path, path: Path) -> None:
     try:
         path.hardlink_to(temporary)
@@ -81,22 +112,3 @@ def _move_if_absent(temporary: Path, path: Path) -> None:
         temporary.rename(path)
         return
     temporary.unlink()
-
-
-@contextmanager
-def output_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
-    """A file that gets its name only when the block ends without an error."""
-    check_output(path, force=force)
-    # Nobody can know the name beforehand and take it.
-    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
-    fd = create(temporary)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            yield file
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise NoisetopError(f"cannot write {path}: {error.strerror}") from None
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    publish(temporary, path, force=force)

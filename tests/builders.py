@@ -7,14 +7,19 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from noisetop.absence import Absence
-from noisetop.event import Source
-from noisetop.hardware_figures import HardwareFigure
-from noisetop.histogram import BUCKETS, bucket_of
-from noisetop.live import Sample
-from noisetop.summary import CpuSummary, Losses, OwnCost, SourceSummary, Summary, VictimWait
-from noisetop.tick import TickStops
-from noisetop.trigger_totals import TriggerSummary
+from noisetop.counters.hardware import HARDWARE, HardwareCounters
+from noisetop.counters.hardware_figures import HardwareFigure
+from noisetop.counters.losses import LOSSES, Losses
+from noisetop.counters.offline_cpus import OFFLINE, OfflineInterval
+from noisetop.counters.overhead import OVERHEAD, Overhead
+from noisetop.counters.period import PeriodCounters
+from noisetop.counters.tick_stops import TICK_STOPS, TickStops
+from noisetop.counters.unavailable import UNAVAILABLE
+from noisetop.events.interruption import Source
+from noisetop.live.sample import Sample
+from noisetop.summary.summary import CpuSummary, SourceSummary, Summary, VictimWait
+from noisetop.summary.trigger_totals import TriggerSummary
+from noisetop.tables.histogram import BUCKETS, bucket_of
 
 START_NS = 1_000_000_000_000
 SECOND_NS = 1_000_000_000
@@ -48,9 +53,7 @@ def cpu(
     *sources: SourceSummary,
     max_single_ns: int | None = None,
     max_single_start_ns: int = START_NS,
-    faults: tuple[SourceSummary, ...] = (),
-    entries: tuple[SourceSummary, ...] = (),
-    tick_stops: TickStops | None = None,
+    side: dict[str, tuple[SourceSummary, ...]] | None = None,
 ) -> CpuSummary:
     """A CPU with these sources, sorted as a Summarizer does; max single: of its sources."""
     longest_ns = max((one.max_ns for one in sources), default=0)
@@ -62,9 +65,29 @@ def cpu(
         max_single_ns=single_ns,
         max_single_start_ns=max_single_start_ns if single_ns else 0,
         sources=tuple(sorted(sources, key=lambda one: (-one.net_ns, -one.idle_ns, one.source))),
-        faults=faults,
-        entries=entries,
-        tick_stops=tick_stops or {},
+        side=side or {},
+    )
+
+
+def side_figures(
+    *,
+    losses: Losses | None = None,
+    overhead: Overhead | None = None,
+    unavailable: tuple[str, ...] = (),
+    offline: tuple[OfflineInterval, ...] = (),
+    tick_stops: dict[int, TickStops] | None = None,
+    hardware: tuple[HardwareFigure, ...] = (),
+    unavailable_hardware: tuple[str, ...] = (),
+) -> PeriodCounters:
+    """The side figures of a period; what is not given is none."""
+    return (
+        PeriodCounters()
+        .with_value(LOSSES, losses or Losses())
+        .with_value(OVERHEAD, overhead or Overhead(housekeeping="0"))
+        .with_value(UNAVAILABLE, unavailable)
+        .with_value(OFFLINE, offline)
+        .with_value(TICK_STOPS, tick_stops or {})
+        .with_value(HARDWARE, HardwareCounters(hardware, unavailable_hardware))
     )
 
 
@@ -72,28 +95,18 @@ def summary(
     *cpus: CpuSummary,
     start_ns: int = START_NS,
     duration_ns: int = SECOND_NS,
-    losses: Losses | None = None,
-    own_cost: OwnCost | None = None,
-    missing: tuple[str, ...] = (),
+    counters: PeriodCounters | None = None,
     tasks: dict[int, str] | None = None,
     waits: tuple[VictimWait, ...] = (),
-    absences: tuple[Absence, ...] = (),
-    hardware: tuple[HardwareFigure, ...] = (),
-    missing_hardware: tuple[str, ...] = (),
 ) -> Summary:
     """The summary of these CPUs over a period."""
     return Summary(
         start_ns,
         start_ns + duration_ns,
         cpus,
-        losses or Losses(),
-        own_cost or OwnCost(housekeeping="0"),
-        missing,
+        side_figures() if counters is None else counters,
         tasks or {},
         waits,
-        absences,
-        hardware,
-        missing_hardware,
     )
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from noisetop.backend import choose
 from noisetop.errors import NoisetopError
-from noisetop.privileges import check_privileges
-from noisetop.system import ROOT
+from noisetop.machine.system import ROOT
+from noisetop.tracing.backend import choose
+from noisetop.tracing.privileges import check_privileges
 
-# Boots machines: only make test-kernels asks for it.
-collect_ignore = ["kernels"]
+# Boots machines: only make test-guests asks for it.
+collect_ignore = ["guests"]
 
 # Names the markers whose tests must run: "kernel viewer".
 MUST_RUN = "NOISETOP_MUST_RUN"
@@ -26,6 +26,25 @@ MUST_RUN = "NOISETOP_MUST_RUN"
 # include/uapi/linux/bpf.h, and the system call's number by machine
 _BPF_MAP_CREATE, _BPF_MAP_TYPE_LRU_HASH = 0, 9
 _SYS_BPF = {"x86_64": 321, "aarch64": 280}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declares --thorough."""
+    parser.addoption(
+        "--thorough", action="store_true", help="twenty times as many examples of made-up input"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test is imported: @settings takes what it does not name from the profile."""
+    try:
+        from hypothesis import settings
+    except ImportError:  # in a guest, which runs tests of the kernel only
+        return
+    count = 1000 if config.getoption("--thorough") else 50
+    # How long one takes says more about the machine.
+    settings.register_profile("noisetop", max_examples=count, deadline=None)
+    settings.load_profile("noisetop")
 
 
 def _bpf_is_allowed() -> bool:
@@ -68,6 +87,9 @@ def _must_run() -> set[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if hasattr(getattr(item, "obj", None), "hypothesis"):
+            item.add_marker(pytest.mark.generated)
     of_kernel = [item for item in items if item.get_closest_marker("kernel")]
     obstacle = kernel_obstacle() if of_kernel else None
     if obstacle is not None:

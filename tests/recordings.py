@@ -12,16 +12,20 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from noisetop import _native
-from noisetop.absence import Absence
-from noisetop.event import APART_LEVEL, INTERRUPTION, Events, Flag, Interruptions, Layout, Source
-from noisetop.naming import Names
-from noisetop.recording import Recording
-from noisetop.spool import SpoolWriter
-from noisetop.summary import Losses, OwnCost
-from noisetop.symbols import SymbolTable
-from noisetop.tick import TickStops
-from noisetop.trigger import Trigger
-from noisetop.waits import TaskWait, WaitBook
+from noisetop.counters.losses import Losses
+from noisetop.counters.offline_cpus import OfflineInterval
+from noisetop.counters.overhead import Overhead
+from noisetop.counters.period import PeriodCounters
+from noisetop.events.interruption import INTERRUPTION, SIDE_LEVEL, Flag, Interruptions, Source
+from noisetop.events.layout import Events, Layout
+from noisetop.events.source_names import Names
+from noisetop.events.symbols import SymbolTable
+from noisetop.events.trigger import Trigger
+from noisetop.events.waits import TaskWait, WaitBook
+from noisetop.exporters import recording_output
+from noisetop.recording.raw_file import SpoolWriter
+from noisetop.recording.recording import Recording
+from tests.builders import side_figures
 
 # A busy machine must not fail a test, and a run leaves nothing behind.
 settings.register_profile(
@@ -90,7 +94,7 @@ def fault(start_ns: int, gross_ns: int, *, source: int, **more: int) -> tuple[in
     """The row of a page fault, of a source that the recording has to hold."""
     row = interruption(start_ns, gross_ns, source=source, outermost=False, **more)
     level = (INTERRUPTION.names or ()).index("level")
-    return (*row[:level], APART_LEVEL, *row[level + 1 :])
+    return (*row[:level], SIDE_LEVEL, *row[level + 1 :])
 
 
 def table(*rows: tuple[int, ...]) -> Interruptions:
@@ -107,11 +111,7 @@ def recording(
     waits: dict[int, TaskWait] | None = None,
     stacks: dict[int, tuple[str, ...]] | None = None,
     metadata: dict[str, Any] | None = None,
-    losses: Losses | None = None,
-    own_cost: OwnCost | None = None,
-    missing: tuple[str, ...] = (),
-    absences: tuple[Absence, ...] = (),
-    tick_stops: dict[int, TickStops] | None = None,
+    counters: PeriodCounters | None = None,
     tasks: dict[int, str] | None = None,
     ended: str = "",
     damage: str = "",
@@ -127,11 +127,7 @@ def recording(
         triggers=list(triggers),
         waits=WaitBook.of(waits or {}),
         stacks=stacks or {},
-        losses=losses or Losses(),
-        own_cost=own_cost or OwnCost(),
-        missing=missing,
-        absences=absences,
-        tick_stops=tick_stops or {},
+        counters=counters or PeriodCounters(),
         tasks={100: "victim"} if tasks is None else tasks,
         ended=ended,
         damage=damage,
@@ -170,11 +166,16 @@ def everything() -> Recording:
         },
         stacks={12: ("smp_call_function_many", HOSTILE)},
         metadata={"host": HOSTILE, "kernel": "6.1.0", "command": "noisetop record", "pid": 0},
-        losses=Losses({2: {"ring_full": 3}, 3: {"ring_full": 0}}, unwritten=2, recursion_misses=1),
-        own_cost=OwnCost(5_000_000, 12, 150.5, 10, "0-1"),
-        missing=("csd_function_entry",),
-        absences=(Absence(3, START_NS + 7, None), Absence(4, None, START_NS + 9, watched=False)),
-        tick_stops={2: {"stopped": 4, "rcu": 1}, 3: {"stopped": 0, "rcu": 0}},
+        counters=side_figures(
+            losses=Losses({2: {"ring_full": 3}, 3: {"ring_full": 0}}, 0, 2, recursion_misses=1),
+            overhead=Overhead(5_000_000, 12, 150.5, 10, "0-1"),
+            unavailable=("csd_function_entry",),
+            offline=(
+                OfflineInterval(3, START_NS + 7, None),
+                OfflineInterval(4, None, START_NS + 9, watched=False),
+            ),
+            tick_stops={2: {"stopped": 4, "rcu": 1}, 3: {"stopped": 0, "rcu": 0}},
+        ),
         tasks={100: "victim", 4_000_000: HOSTILE},
         ended="the process ended",
         damage="it was cut short",
@@ -187,7 +188,7 @@ def all_rows(recorded: Recording) -> Interruptions:
 
 
 @st.composite
-def nested_tables(draw: st.DrawFn, max_size: int = 30) -> Interruptions:
+def nested_tables(draw: st.DrawFn, max_size: int = 16) -> Interruptions:
     """Interruptions as a CPU produces them: nested by level, in the order of their end."""
     rows: list[tuple[int, ...]] = []
     for cpu in (2, 3):
@@ -225,6 +226,10 @@ def layout() -> Layout:
     return Layout.from_native(_native.layout())
 
 
+FLAGS = layout().flags
+"""Bits of the kernel's records."""
+
+
 def events(*rows: dict[str, Any]) -> Events:
     """Kernel records from what is not zero in each; ``source`` and ``parent_source`` by name."""
     shared = layout()
@@ -244,11 +249,17 @@ def names(symbols: dict[int, str] | None = None) -> Names:
     return Names(("HI", "TIMER"), {36: ("virtio1-req.0",)}, lambda: known)
 
 
+def write_recording(recorded: Recording, path: Path, *, force: bool) -> None:
+    """Writes a recording as what the end of the name says."""
+    recording_output(path, force=force).write(recorded)
+
+
 def write_spool(
     path: Path,
     blocks: Iterable[Events] = (),
     *,
     symbols: dict[int, str] | None = None,
+    symbols_while_growing: bool = False,
     end_ns: int | None = START_NS + 1_000_000,
 ) -> bytes:
     """Writes a native recording, without its last block when ``end_ns`` is None; its bytes."""
@@ -260,9 +271,14 @@ def write_spool(
         _write_block(fd, shared, "START", START_NS.to_bytes(8, "little"))
         for block in blocks:
             _write_block(fd, shared, "EVENTS", block.tobytes())
+            if symbols_while_growing:
+                os.write(fd, writer.symbols_block())
         if end_ns is not None:
-            losses = Losses({2: {"ring_full": 4}}, unwritten=1)
-            writer.write_end(end_ns, losses, OwnCost(cpu_ns=9), ("csd",), "asked")
+            losses = Losses({2: {"ring_full": 4}}, lost_spool=1)
+            counters = side_figures(
+                losses=losses, overhead=Overhead(cpu_ns=9), unavailable=("csd",)
+            )
+            writer.write_end(end_ns, counters, "asked")
     finally:
         os.close(fd)
     return path.read_bytes()

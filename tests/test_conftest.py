@@ -41,10 +41,11 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     return pytester
 
 
-def run(inner: pytest.Pytester, *, obstacle: str | None) -> pytest.RunResult:
+def run(inner: pytest.Pytester, *options: str, obstacle: str | None) -> pytest.RunResult:
     """Runs the inner suite on a machine with that obstacle."""
     inner.makeconftest(f"{CONFTEST.read_text()}\nkernel_obstacle = lambda: {obstacle!r}\n")
-    return inner.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:asyncio", "-rs")
+    words = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-rs", *options)
+    return inner.runpytest_subprocess(*words) if options else inner.runpytest_inprocess(*words)
 
 
 def test_obstacle_skips_kernel_tests_only(inner: pytest.Pytester) -> None:
@@ -59,13 +60,20 @@ def test_kernel_tests_run_where_nothing_is_in_the_way(inner: pytest.Pytester) ->
     run(inner, obstacle=None).assert_outcomes(passed=1, skipped=1)
 
 
-@pytest.mark.parametrize("obstacle", [None, "tracing needs root"])
+@pytest.mark.parametrize(
+    ("obstacle", "options"),
+    [(None, ()), ("tracing needs root", ()), (None, ("-n", "1"))],
+    ids=["of-itself", "obstacle", "in-a-worker"],
+)
 def test_skipped_kernel_test_fails_where_it_must_run(
-    inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, obstacle: str | None
+    inner: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    obstacle: str | None,
+    options: tuple[str, ...],
 ) -> None:
     monkeypatch.setenv("NOISETOP_MUST_RUN", "kernel")
     inner.makepyfile(INNER_TESTS.format(kernel="pytest.skip('not today')"))
-    result = run(inner, obstacle=obstacle)
+    result = run(inner, *options, obstacle=obstacle)
     # A skip by a mark comes up when the test is set up, which pytest counts as an error.
     result.assert_outcomes(
         failed=int(obstacle is None), errors=int(obstacle is not None), skipped=1
@@ -84,6 +92,29 @@ def test_skipped_kernel_file_fails_where_it_must_run(
     run(inner, obstacle=None).assert_outcomes(skipped=1)
     monkeypatch.setenv("NOISETOP_MUST_RUN", "kernel")
     run(inner, obstacle=None).assert_outcomes(errors=1)
+
+
+HOSTILE_TESTS = """
+from hypothesis import given, settings, strategies as st
+
+tried = []
+
+@settings(max_examples=settings().max_examples // 10)
+@given(st.integers())
+def test_any_number(number):
+    tried.append(number)
+
+def test_how_many():
+    assert 5 * {times} <= len(tried) <= 5 * {times} + 1
+"""
+
+
+@pytest.mark.parametrize(("options", "times"), [((), 1), (("--thorough",), 20)])
+def test_thorough_tries_twenty_times_as_much(
+    inner: pytest.Pytester, options: tuple[str, ...], times: int
+) -> None:
+    inner.makepyfile(HOSTILE_TESTS.format(times=times))
+    run(inner, *options, obstacle=None).assert_outcomes(passed=2)
 
 
 def test_each_marker_is_named_for_itself(

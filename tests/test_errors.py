@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from noisetop import privileges, system
+from noisetop.machine import system
+from noisetop.text.cpu_list import format_cpu_list
+from noisetop.tracing import privileges
 
 PROGRAM = Path(sys.executable).with_name("noisetop")
 ABSENT_PID = "999999999"
@@ -57,14 +59,14 @@ def test_usage(arguments: tuple[str, ...], line: str) -> None:
 
 
 def test_absent_cpu() -> None:
-    online = system.format_cpu_list(system.online_cpus())
+    online = format_cpu_list(system.online_cpus())
     assert fails(2, "-c", "4095") == f"CPU 4095 not online here: choose from {online}"
     assert fails(2, "-c", "99999").startswith("CPU 99999 does not exist here")
 
 
 def test_entries_where_no_watched_cpu_tells_them() -> None:
     others = sorted(set(system.online_cpus()) - set(system.nohz_full_cpus()))
-    assert fails(2, "--entries", "-c", system.format_cpu_list(others)) == (
+    assert fails(2, "--entries", "-c", format_cpu_list(others)) == (
         "--entries takes a CPU of nohz_full=, and none is watched: leave it out"
     )
 

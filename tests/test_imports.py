@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 from pathlib import Path
+
+import grimp
+import pytest
 
 import noisetop
 
 PACKAGE = Path(noisetop.__file__).parent
 # The tracer drains the rings; the spin sampler reads the time-stamp counter.
-DOORS = {"tracer.py", "probe/sampler.py"}
+DOORS = {"tracing/tracer.py", "probe/sampler.py"}
 
 
 def imports_native(source: str) -> bool:
@@ -43,5 +47,17 @@ def test_only_the_tracer_imports_the_native_module() -> None:
         for path in PACKAGE.rglob("*.py")
         if imports_native(path.read_text())
     }
-    assert "tracer.py" in importers
+    assert "tracing/tracer.py" in importers
     assert importers <= DOORS
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = grimp.build_graph("noisetop")
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    graphlib.TopologicalSorter(imports).prepare()  # raises CycleError
+    assert len(imports) > 200
+
+
+def test_a_circle_is_found() -> None:
+    with pytest.raises(graphlib.CycleError):
+        graphlib.TopologicalSorter({"a": {"b"}, "b": {"a"}}).prepare()

@@ -14,7 +14,7 @@ from noisetop.errors import NoisetopError, UsageError
 
 
 def write(path: Path, how: Callable[[BinaryIO], object], *, force: bool = False) -> None:
-    with output.output_file(path, force=force) as file:
+    with output.check_output(path, force=force).opened() as file:
         how(file)
 
 
@@ -29,7 +29,7 @@ def names_in(folder: Path) -> list[str]:
 
 def test_the_file_appears_when_the_block_ends(tmp_path: Path) -> None:
     path = tmp_path / "a"
-    with output.output_file(path, force=False) as file:
+    with output.check_output(path, force=False).opened() as file:
         file.write(b"whole")
         assert not path.exists()
     assert path.read_bytes() == b"whole"
@@ -56,7 +56,7 @@ def test_force_replaces_and_without_it_nothing_is_replaced(tmp_path: Path) -> No
     path.write_bytes(b"old")
     with pytest.raises(UsageError, match="--force"):
         write(path, lambda file: None)
-    with output.output_file(path, force=True) as file:
+    with output.check_output(path, force=True).opened() as file:
         file.write(b"new")
     assert path.read_bytes() == b"new"
 
@@ -114,7 +114,7 @@ def test_a_link_elsewhere_is_replaced_and_never_written_through(
         target.write_bytes(b"keep")
     link = tmp_path / "a"
     link.symlink_to(target)
-    with output.output_file(link, force=True) as file:
+    with output.check_output(link, force=True).opened() as file:
         file.write(b"new")
     assert not link.is_symlink()
     assert link.read_bytes() == b"new"
@@ -154,7 +154,7 @@ def test_without_hard_links_a_file_is_renamed_and_still_never_replaces(
 def test_the_mode_follows_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        with output.output_file(tmp_path / "a", force=False):
+        with output.check_output(tmp_path / "a", force=False).opened():
             pass
     finally:
         os.umask(before)
@@ -167,7 +167,7 @@ def test_under_sudo_the_file_belongs_to_the_caller(
 ) -> None:
     monkeypatch.setenv("SUDO_UID", "12345")
     monkeypatch.setenv("SUDO_GID", "54321")
-    with output.output_file(tmp_path / "a", force=False):
+    with output.check_output(tmp_path / "a", force=False).opened():
         pass
     found = (tmp_path / "a").stat()
     assert (found.st_uid, found.st_gid) == (12345, 54321)

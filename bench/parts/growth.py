@@ -20,8 +20,8 @@ from bench.table import Table, with_interval
 from bench.tools import Setting, Tool
 from bench.tools.noisetop import Record
 from bench.victim import Load, Victim, quietest_ns, running_victim
-from noisetop.spool import read_spool
-from noisetop.worst import summarize_with_worst
+from noisetop.recording.raw_file import read_spool
+from noisetop.summary.worst import summarize_with_worst
 
 LOAD = Load("ipi-20k", "ipi", 20_000, 60)
 SLEEPERS = 1_000

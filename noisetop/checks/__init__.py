@@ -10,21 +10,24 @@ import pkgutil
 from collections.abc import Iterable
 from functools import cache
 
-from noisetop.checks.machine import Machine
-from noisetop.checks.result import (
-    CannotTellError,
-    Check,
-    CheckResult,
-    Goal,
-    Status,
-    Verdict,
-    skipped,
-)
+from noisetop.checks.audited import AuditedMachine
+from noisetop.checks.result import Check, CheckResult, Verdict, skipped
+from noisetop.checks.status import Goal, Status
+from noisetop.machine.reading import CannotTellError
 
-__all__ = ["Check", "CheckResult", "Goal", "Machine", "Status", "all_checks", "find", "run_checks"]
+__all__ = [
+    "AuditedMachine",
+    "Check",
+    "CheckResult",
+    "Goal",
+    "Status",
+    "all_checks",
+    "find",
+    "run_checks",
+]
 
 _BY_STATUS = {status: place for place, status in enumerate(Status)}
-NO_SPARE_CPU = "asks what stays off the watched CPUs, but every CPU is watched"
+NO_SPARE_CPU = "needs a housekeeping CPU, but every CPU is watched"
 
 
 @cache
@@ -43,7 +46,9 @@ def find(check_id: str) -> Check:
     return {check.id: check for check in all_checks()}[check_id]
 
 
-def run_checks(machine: Machine, checks: Iterable[Check] | None = None) -> tuple[CheckResult, ...]:
+def run_checks(
+    machine: AuditedMachine, checks: Iterable[Check] | None = None
+) -> tuple[CheckResult, ...]:
     """Results of the checks (default: all), worst first, then by what matters most."""
     results = [
         CheckResult(check, judge(check, machine))
@@ -52,10 +57,10 @@ def run_checks(machine: Machine, checks: Iterable[Check] | None = None) -> tuple
     return tuple(sorted(results, key=lambda r: (_BY_STATUS[r.status], r.check.rank, r.id)))
 
 
-def judge(check: Check, machine: Machine) -> Verdict:
+def judge(check: Check, machine: AuditedMachine) -> Verdict:
     """One check on one machine."""
     if machine.goal not in check.goals:
-        return skipped(f"does not matter for the goal {machine.goal}")
+        return skipped(f"not relevant for the goal {machine.goal}")
     if check.needs_spare_cpu and not machine.has_spare:
         return skipped(NO_SPARE_CPU)
     try:

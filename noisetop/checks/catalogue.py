@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from noisetop.checks import all_checks
-from noisetop.checks.result import Check, Goal
+from noisetop.checks.result import Check
+from noisetop.checks.status import Goal
 
 _HEAD = """\
 # Checks
@@ -13,8 +14,8 @@ _HEAD = """\
 What `noisetop check` asks, by subject. Made from the checks themselves, so do not edit it:
 `python -m noisetop.checks.catalogue > docs/checks.md`
 
-Each check ends as `pass`, `warn`, `fail`, or `skip` where it cannot be told or does not apply. What
-a container or a locked-down kernel hides is a `skip`, never a `pass`. Ids never change.
+Each check ends as `pass`, `warn`, `fail`, or `skip` where it is inconclusive or does not apply.
+What a container or a locked-down kernel hides is a `skip`, never a `pass`. Ids never change.
 """
 
 

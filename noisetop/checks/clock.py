@@ -3,47 +3,45 @@
 from __future__ import annotations
 
 from noisetop.checks import remedy
-from noisetop.checks.machine import Machine
-from noisetop.checks.result import LATENCY, CannotTellError, Reading, Status, Verdict, check, passed
+from noisetop.checks.audited import AuditedMachine
+from noisetop.checks.result import Verdict, check, passed
+from noisetop.checks.status import LATENCY, Status
+from noisetop.machine.reading import CannotTellError, Reading
+from noisetop.machine.stolen_time import steal_ticks
 
 _CURRENT = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _GOOD = ("tsc", "arch_sys_counter", "riscv_clocksource", "timebase", "tod", "stick")
 _GUEST = ("kvm-clock", "xen", "hyperv_clocksource_tsc_page", "hyperv_clocksource_msr")
 _TSC_RULE = {"constant_tsc", "nonstop_tsc", "tsc_adjust"}
 _FEW_PACKAGES = 4
-_STEAL = 7
 
 
-def _steals(machine: Machine) -> bool:
+def _steals(machine: AuditedMachine) -> bool:
     """Whether the hypervisor ran something else on a watched CPU within the window."""
     if machine.window is None:
         return False
-    before, after = machine.window.before.cpu_ticks, machine.window.after.cpu_ticks
-    return any(
-        len(after.get(cpu, ())) > _STEAL
-        and len(before.get(cpu, ())) > _STEAL
-        and after[cpu][_STEAL] > before[cpu][_STEAL]
-        for cpu in machine.cpus
-    )
+    before = steal_ticks(machine.window.before.cpu_ticks)
+    after = steal_ticks(machine.window.after.cpu_ticks)
+    return any(after.get(cpu, 0) > before.get(cpu, after.get(cpu, 0)) for cpu in machine.cpus)
 
 
 @check(
     "C15",
     "clock-source",
-    question="Is the clock the CPU's own counter?",
+    question="Is the clock source the CPU's own counter?",
     reads=(_CURRENT,),
     expected=f"one of {', '.join(_GOOD[:3])}",
     why="Other clocks are slow to read, and without a stable one the tick cannot stop.",
-    fix="mend the firmware; tsc=reliable only where the counter really is good",
-    caveat="When the kernel has given up the TSC, dmesg says why ('Marking TSC unstable').",
+    fix="update the firmware; tsc=reliable only where the counter is known to be good",
+    caveat="When the kernel has marked the TSC unstable, dmesg says why ('Marking TSC unstable').",
     explains=(("timer", "*", "tick_nohz_handler"), ("timer", "*", "tick_sched_timer")),
     sources="SUSE Labs CPU isolation, part 6",
 )
-def clock_source(machine: Machine) -> Verdict:
+def clock_source(machine: AuditedMachine) -> Verdict:
     """current_clocksource."""
     file = machine.need(_CURRENT)
     if file.text in _GOOD:
-        return passed(f"The clock is the CPU's own counter ({file.text})", file.reading)
+        return passed(f"The clock source is the CPU's own counter ({file.text})", file.reading)
     if not file.text:
         raise CannotTellError(f"{_CURRENT} is empty", file.reading)
     offered = machine.read(_CURRENT.replace("current_", "available_"))
@@ -51,9 +49,9 @@ def clock_source(machine: Machine) -> Verdict:
     fix = remedy.write(file, usable[0]) if usable else None
     bad = "jiffies" in file.text or (file.text in _GUEST and _steals(machine))
     cause = (
-        "The clock comes from the hypervisor"
+        "The clock source is the hypervisor's"
         if file.text in _GUEST
-        else "The kernel reads time from a slow clock"
+        else "The clock source is slow to read"
     )
     status = Status.FAIL if bad else Status.WARN
     return Verdict(status, f"{cause} ({file.text})", (file.reading, offered.reading), remedy=fix)
@@ -65,9 +63,9 @@ def clock_source(machine: Machine) -> Verdict:
     question="Does the kernel trust the CPU's time-stamp counter?",
     reads=("/proc/cmdline", "/proc/cpuinfo", _CURRENT),
     expected="tsc=reliable, or features that make the kernel trust it",
-    why="Otherwise it compares clocks twice a second, on each CPU in turn.",
+    why="Otherwise the clocksource watchdog runs twice a second, on each CPU in turn.",
     fix="tsc=reliable on the kernel command line",
-    caveat="Wrong on machines whose counters do drift apart: time then goes wrong silently.",
+    caveat="On machines whose counters drift, time then goes wrong without any warning.",
     explains=(
         ("timer", "*", "clocksource_watchdog"),
         ("softirq", "TIMER", "clocksource_watchdog"),
@@ -77,7 +75,7 @@ def clock_source(machine: Machine) -> Verdict:
     goals=LATENCY,
     sources="arch/x86/kernel/tsc.c, tuned, OpenShift tuning operator 756",
 )
-def clock_watchdog(machine: Machine) -> Verdict:
+def clock_watchdog(machine: AuditedMachine) -> Verdict:
     """tsc= and the kernel's own rule for trusting it."""
     machine.need("/proc/cmdline")
     info, given = machine.need("/proc/cpuinfo"), machine.parameter("tsc")
@@ -98,13 +96,13 @@ def clock_watchdog(machine: Machine) -> Verdict:
             "The kernel trusts the time-stamp counter on this kind of CPU",
             given,
             features,
-            caveat="A check of each CPU every ten minutes stays; tsc=reliable ends it.",
+            caveat="A check of each CPU every ten minutes remains; tsc=reliable ends it.",
         )
-    cause = "The kernel compares clocks twice a second, on each CPU in turn"
+    cause = "The clocksource watchdog runs twice a second, on each CPU in turn"
     return Verdict(Status.FAIL, cause, (given, features), remedy=fix)
 
 
-def _packages(machine: Machine) -> int:
+def _packages(machine: AuditedMachine) -> int:
     paths = [
         f"/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id" for cpu in machine.online
     ]

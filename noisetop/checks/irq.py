@@ -7,22 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from noisetop.checks import remedy
-from noisetop.checks.files import cpu_set, hex_mask
-from noisetop.checks.machine import Machine, cpu_words, quoted
-from noisetop.checks.result import (
-    LATENCY,
-    CannotTellError,
-    Reading,
-    Remedy,
-    SourcePattern,
-    Status,
-    Verdict,
-    check,
-    passed,
-)
-from noisetop.checks.tasks import status_fields
-from noisetop.interrupts import parse_interrupts
-from noisetop.system import format_cpu_list
+from noisetop.checks.audited import AuditedMachine
+from noisetop.checks.result import Remedy, SourcePattern, Verdict, check, passed
+from noisetop.checks.status import LATENCY, Status
+from noisetop.machine.files import hex_mask
+from noisetop.machine.machine import cpu_words, quoted
+from noisetop.machine.proc_interrupts import parse_interrupts
+from noisetop.machine.reading import CannotTellError, Reading
+from noisetop.machine.tasks import status_fields
+from noisetop.text.cpu_list import cpu_set, format_cpu_list
 
 _IRQ = "/proc/irq"
 _DEFAULT = f"{_IRQ}/default_smp_affinity"
@@ -52,7 +45,7 @@ class Line:
 _DEBUG = "/sys/kernel/debug/irq/irqs"
 
 
-def is_managed(machine: Machine, number: str, name: str) -> bool:
+def is_managed(machine: AuditedMachine, number: str, name: str) -> bool:
     """Whether the kernel placed a line and user space cannot move it; by its name where the kernel
     does not tell."""
     state = machine.read(f"{_DEBUG}/{number}")
@@ -61,7 +54,9 @@ def is_managed(machine: Machine, number: str, name: str) -> bool:
     return bool(_MANAGED.fullmatch(name))
 
 
-def _line(machine: Machine, directory: str, counts: dict[str, dict[int, int]]) -> Line | None:
+def _line(
+    machine: AuditedMachine, directory: str, counts: dict[str, dict[int, int]]
+) -> Line | None:
     number = directory.rpartition("/")[2]
     actions = machine.read(f"/sys/kernel/irq/{number}/actions")
     folders = [n for n in machine.names(directory) if machine.names(f"{directory}/{n}")]
@@ -79,11 +74,11 @@ def _line(machine: Machine, directory: str, counts: dict[str, dict[int, int]]) -
     return Line(number, name, cpus, used.reading, files[1].text, managed, counts.get(number, {}))
 
 
-def lines(machine: Machine) -> list[Line]:
+def lines(machine: AuditedMachine) -> list[Line]:
     """Interrupt lines with a driver. Raises CannotTellError when they are hidden."""
     directories = machine.glob(_IRQ, "[0-9]*")
     if not directories:
-        raise CannotTellError(f"{_IRQ} lists no interrupts here")
+        raise CannotTellError(f"{_IRQ} lists no interrupts")
     counts = parse_interrupts(machine.read("/proc/interrupts").text)
     found = [line for name in directories if (line := _line(machine, name, counts))]
     if not found:
@@ -91,7 +86,7 @@ def lines(machine: Machine) -> list[Line]:
     return found
 
 
-def here(machine: Machine, found: Iterable[Line]) -> list[Line]:
+def here(machine: AuditedMachine, found: Iterable[Line]) -> list[Line]:
     """Those that go to watched CPUs, most frequent first."""
     hit = [line for line in found if machine.hit(line.cpus)]
     return sorted(hit, key=lambda line: -sum(line.counts.get(cpu, 0) for cpu in machine.cpus))
@@ -105,7 +100,7 @@ def _sources(found: Iterable[Line]) -> tuple[SourcePattern, ...]:
     return tuple(("irq", f"{line.number} *") for line in found)
 
 
-def move(machine: Machine, found: list[Line]) -> Remedy:
+def move(machine: AuditedMachine, found: list[Line]) -> Remedy:
     """Sends lines to the housekeeping CPUs; the undo puts each where it was asked to be."""
     numbers = [line.number for line in found]
     there = remedy.write_each(_IRQ, numbers, "smp_affinity_list", machine.keep, "")
@@ -121,7 +116,7 @@ def move(machine: Machine, found: list[Line]) -> Remedy:
     return Remedy(there.command, "; ".join(back))
 
 
-def _managed_flag(machine: Machine) -> frozenset[int]:
+def _managed_flag(machine: AuditedMachine) -> frozenset[int]:
     """CPUs of isolcpus=managed_irq,..."""
     values = machine.cmdline.get("isolcpus", [])
     flagged: set[int] = set()
@@ -136,35 +131,35 @@ def _managed_flag(machine: Machine) -> frozenset[int]:
 @check(
     "C04",
     "managed-interrupts",
-    question="Are interrupts that only the kernel can place kept away?",
+    question="Are kernel-managed interrupts kept off these CPUs?",
     reads=("/proc/cmdline", f"{_IRQ}/*/effective_affinity_list", "/proc/interrupts"),
     expected="isolcpus=managed_irq,... covers the watched CPUs, or no such interrupts",
     why="Storage and some network drivers give every CPU a queue of its own, with an interrupt "
-    "that nobody can move afterwards.",
+    "that cannot be moved afterwards.",
     fix="isolcpus=managed_irq,domain,LIST on the kernel command line",
-    caveat="Works only for queues that share a housekeeping CPU; submit I/O from other CPUs.",
+    caveat="Works only for queues shared with a housekeeping CPU; submit I/O from other CPUs.",
     explains=(("irq",),),
     goals=LATENCY,
     sources="kernel-parameters.txt, kernel/irq/manage.c",
 )
-def managed_interrupts(machine: Machine) -> Verdict:
+def managed_interrupts(machine: AuditedMachine) -> Verdict:
     """The managed_irq flag of isolcpus=."""
     managed = [line for line in lines(machine) if line.managed]
     machine.need("/proc/cmdline")
     given = machine.parameter("isolcpus")
     if not managed:
         exact = bool(machine.names(_DEBUG))
-        doubt = "" if exact else "Judged by the names of drivers, as debugfs cannot be read."
+        doubt = "" if exact else "Judged by driver names, as debugfs cannot be read."
         return passed("Every interrupt can be moved by hand", given, caveat=doubt)
     if _managed_flag(machine).issuperset(machine.cpus):
-        return passed("The kernel keeps its own placing off these CPUs", given)
+        return passed("Kernel-managed interrupts are kept off these CPUs", given)
     stray = here(machine, managed)
     used = [line for line in stray if any(line.counts.get(cpu) for cpu in machine.cpus)]
     fix = remedy.boot_argument(machine, f"isolcpus=managed_irq,domain,{machine.watched}")
     if used and machine.has_spare:
         return Verdict(
             Status.FAIL,
-            "Interrupts that only the kernel can place arrive here: " + _titles(used),
+            "Kernel-managed interrupts arrive here: " + _titles(used),
             (given, *(line.reading for line in used[:3])),
             remedy=fix,
             cpus=machine.hit(frozenset().union(*(line.cpus for line in used))),
@@ -172,7 +167,7 @@ def managed_interrupts(machine: Machine) -> Verdict:
         )
     return Verdict(
         Status.WARN,
-        f"{len(managed)} interrupts are placed by the kernel alone, which may choose these CPUs",
+        f"{len(managed)} kernel-managed interrupts may be placed on these CPUs",
         (given, managed[0].reading),
         remedy=fix,
         explains=_sources(stray),
@@ -185,7 +180,7 @@ def managed_interrupts(machine: Machine) -> Verdict:
     question="Do device interrupts go to other CPUs?",
     reads=(f"{_IRQ}/*/effective_affinity_list", f"{_IRQ}/*/smp_affinity_list"),
     expected="no list contains a watched CPU",
-    why="An interrupt stops whatever runs there for microseconds, and often starts more work.",
+    why="An interrupt stops the running task for microseconds and often raises a softirq.",
     fix=f"echo LIST > {_IRQ}/N/smp_affinity_list; at boot irqaffinity=LIST",
     caveat="Lost at reboot; irqbalance may move them back (see C22).",
     explains=(("irq",), ("softirq", "NET_RX"), ("softirq", "BLOCK")),
@@ -193,7 +188,7 @@ def managed_interrupts(machine: Machine) -> Verdict:
     needs_spare_cpu=True,
     sources="Rigtorp's guide, tuned",
 )
-def interrupt_affinity(machine: Machine) -> Verdict:
+def interrupt_affinity(machine: AuditedMachine) -> Verdict:
     """Where each line goes in fact."""
     found = lines(machine)
     stray = here(machine, found)
@@ -227,22 +222,22 @@ def interrupt_affinity(machine: Machine) -> Verdict:
 @check(
     "C20",
     "interrupt-rate",
-    question="Do device interrupts arrive at all?",
+    question="Do no device interrupts arrive?",
     reads=("/proc/interrupts, twice",),
     expected="no count of a watched CPU grows",
-    why="What arrives is what costs, whatever the masks say.",
-    fix="move the line (C19), or stop what uses the device",
-    caveat="Tick, reschedule and cross-CPU calls are left out: other checks and the tracer tell.",
+    why="What arrives is what costs, regardless of the masks.",
+    fix="move the interrupt (C19), or stop what uses the device",
+    caveat="Tick, reschedule and function call interrupts are left out: other checks cover them.",
     explains=(("irq",), ("nmi",)),
     rank=20,
     needs_spare_cpu=True,
     sources="Rigtorp's guide",
 )
-def interrupt_rate(machine: Machine) -> Verdict:
+def interrupt_rate(machine: AuditedMachine) -> Verdict:
     """Growth of /proc/interrupts on the watched CPUs."""
     before, after, seconds = machine.need_window()
     if not after.interrupts:
-        raise CannotTellError("/proc/interrupts cannot be read or understood")
+        raise CannotTellError("/proc/interrupts cannot be read or parsed")
     grown: dict[str, int] = {}
     for label, counts in after.interrupts.items():
         old = before.interrupts.get(label, {})
@@ -265,7 +260,7 @@ def interrupt_rate(machine: Machine) -> Verdict:
     )
 
 
-def _is_timer(machine: Machine, label: str) -> bool:
+def _is_timer(machine: AuditedMachine, label: str) -> bool:
     return "timer" in machine.read(f"/sys/kernel/irq/{label}/actions").text
 
 
@@ -275,13 +270,13 @@ def _is_timer(machine: Machine, label: str) -> bool:
     question="Will interrupts of new devices go to other CPUs?",
     reads=(_DEFAULT,),
     expected="the mask does not contain the watched CPUs",
-    why="A device that is plugged in or set up later may send its interrupts here.",
+    why="A device that is added later may send its interrupts here.",
     fix="irqaffinity=LIST on the kernel command line",
     explains=(("irq",),),
     needs_spare_cpu=True,
     sources="pyperf, kernel-parameters.txt",
 )
-def interrupt_default(machine: Machine) -> Verdict:
+def interrupt_default(machine: AuditedMachine) -> Verdict:
     """default_smp_affinity."""
     mask = machine.need_mask(_DEFAULT)
     file = machine.read(_DEFAULT)
@@ -293,13 +288,13 @@ def interrupt_default(machine: Machine) -> Verdict:
         f"Interrupts of new devices may go to {cpu_words(hit)}",
         (file.reading,),
         remedy=remedy.write(file, machine.keep_mask, undo=hex_mask(mask)),
-        caveat=f"Lost at reboot; irqaffinity={machine.keep} on the kernel command line stays.",
+        caveat=f"Lost at reboot, unlike irqaffinity={machine.keep} on the kernel command line.",
         cpus=hit,
     )
 
 
-def _banned(machine: Machine, pid: int) -> tuple[frozenset[int], Reading] | None:
-    """CPUs that irqbalance was told to leave alone; None when nothing says so."""
+def _banned(machine: AuditedMachine, pid: int) -> tuple[frozenset[int], Reading] | None:
+    """CPUs that irqbalance is configured to leave alone; None: not configured."""
     for path in (f"/proc/{pid}/environ", "/etc/default/irqbalance", "/etc/sysconfig/irqbalance"):
         text = machine.read(path).text.replace("\0", "\n")
         for key in ("IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"):
@@ -319,17 +314,17 @@ def _banned(machine: Machine, pid: int) -> tuple[frozenset[int], Reading] | None
 @check(
     "C22",
     "irqbalance",
-    question="Does no daemon move interrupts here?",
+    question="Does irqbalance leave these CPUs alone?",
     reads=("/proc/*/status", "/etc/default/irqbalance", "/etc/sysconfig/irqbalance"),
     expected="irqbalance is not running, or the watched CPUs are banned",
-    why="It moves interrupts between CPUs every ten seconds, also back to where they were.",
+    why="It moves interrupts between CPUs every ten seconds, including back to where they were.",
     fix="systemctl stop irqbalance, or IRQBALANCE_BANNED_CPULIST",
     caveat="Without it, spread busy interrupts over the other CPUs by hand.",
     explains=(("irq",),),
     needs_spare_cpu=True,
     sources="tuned, pyperf, irqbalance issue 336",
 )
-def irqbalance(machine: Machine) -> Verdict:
+def irqbalance(machine: AuditedMachine) -> Verdict:
     """irqbalance and its ban list."""
     running = [task for task in machine.tasks if task.comm == "irqbalance"]
     if not running:
@@ -339,17 +334,17 @@ def irqbalance(machine: Machine) -> Verdict:
     task = running[0]
     name = status_fields(machine.read(f"/proc/{task.pid}/status").text).get("Name", task.comm)
     process = Reading(f"/proc/{task.pid}/status", f"Name: {name}")
-    told = _banned(machine, task.pid)
+    found = _banned(machine, task.pid)
     # Without a list of its own it leaves alone what the kernel calls isolated.
-    banned = told[0] if told else machine.isolated | machine.nohz_full
-    readings = (process, *((told[1],) if told else ()))
+    banned = found[0] if found else machine.isolated | machine.nohz_full
+    readings = (process, *((found[1],) if found else ()))
     open_cpus = tuple(cpu for cpu in machine.cpus if cpu not in banned)
     if not open_cpus:
         return passed("irqbalance leaves these CPUs alone", *readings)
     stray = [line for line in here(machine, lines(machine)) if not line.managed]
     return Verdict(
         Status.FAIL if stray else Status.WARN,
-        f"irqbalance moves interrupts to {cpu_words(open_cpus)} as it likes",
+        f"irqbalance may move interrupts to {cpu_words(open_cpus)}",
         readings,
         remedy=Remedy("systemctl stop irqbalance", "systemctl start irqbalance"),
         cpus=open_cpus,

@@ -5,20 +5,12 @@ from __future__ import annotations
 import re
 
 from noisetop.checks import remedy
-from noisetop.checks.files import cpu_set
-from noisetop.checks.machine import Machine, cpu_words
-from noisetop.checks.result import (
-    LATENCY,
-    CannotTellError,
-    Reading,
-    Remedy,
-    Status,
-    Verdict,
-    check,
-    passed,
-    skipped,
-)
-from noisetop.system import format_cpu_list
+from noisetop.checks.audited import AuditedMachine
+from noisetop.checks.result import Remedy, Verdict, check, passed, skipped
+from noisetop.checks.status import LATENCY, Status
+from noisetop.machine.machine import cpu_words
+from noisetop.machine.reading import CannotTellError, Reading
+from noisetop.text.cpu_list import cpu_set, format_cpu_list
 
 _CPU = "/sys/devices/system/cpu"
 _ISOLATED = f"{_CPU}/isolated"
@@ -27,7 +19,7 @@ _MANY = 8
 _CGROUPS_AT_MOST = 4000
 
 
-def _isolate(machine: Machine) -> Remedy:
+def _isolate(machine: AuditedMachine) -> Remedy:
     """A cpuset partition where cgroup v2 can make one, else the boot parameter."""
     base = machine.cgroup2
     if "cpuset" not in machine.read(f"{base}/cgroup.controllers").text.split() or not base:
@@ -47,15 +39,15 @@ def _isolate(machine: Machine) -> Remedy:
     question="Does the scheduler keep other tasks off these CPUs?",
     reads=(_ISOLATED, "cpuset.cpus.isolated of the root cgroup", f"{_CPU}/nohz_full"),
     expected="every watched CPU is isolated by isolcpus= or by a cpuset partition",
-    why="Otherwise the scheduler may put any task on them at any time, and balances load there.",
+    why="Otherwise the scheduler may place any task there at any time, and balances load there.",
     fix="a cpuset partition of type isolated, or isolcpus=domain,managed_irq,LIST",
-    caveat="Programs must then be bound to these CPUs by hand: one thread for each.",
+    caveat="Programs must then be bound to these CPUs explicitly: one thread for each.",
     explains=(("thread",), ("ipi", "*", "nohz_csd_func"), ("softirq", "SCHED")),
     goals=LATENCY,
     rank=2,
     sources="cpu-isolation.rst, tuned",
 )
-def scheduler_isolation(machine: Machine) -> Verdict:
+def scheduler_isolation(machine: AuditedMachine) -> Verdict:
     """Domain isolation by any means."""
     by_boot = machine.read(_ISOLATED)
     root_list = machine.read(f"{machine.cgroup2}/cpuset.cpus.isolated")
@@ -70,17 +62,17 @@ def scheduler_isolation(machine: Machine) -> Verdict:
     if machine.nohz_full.issuperset(shared):
         return Verdict(
             Status.WARN,
-            f"Isolation is incomplete: the tick may stop on {cpu_words(shared)}, "
+            f"Isolation is incomplete: nohz_full= contains {cpu_words(shared)}, "
             "but the scheduler still places tasks there",
             (*readings, machine.read(f"{_CPU}/nohz_full").reading),
             remedy=_isolate(machine),
-            caveat="Either this, or isolcpus=domain,managed_irq,LIST beside nohz_full= at boot. On "
-            "newer kernels nohz_full= alone no longer keeps unbound kernel work away.",
+            caveat="Use this, or isolcpus=domain,managed_irq,LIST beside nohz_full= at boot. "
+            "On newer kernels nohz_full= alone no longer keeps unbound kernel work away.",
             cpus=tuple(shared),
         )
     return Verdict(
         machine.worse(),
-        f"The scheduler may put any task on {cpu_words(shared)}",
+        f"The scheduler may place any task on {cpu_words(shared)}",
         readings,
         remedy=_isolate(machine),
         cpus=tuple(shared),
@@ -90,7 +82,7 @@ def scheduler_isolation(machine: Machine) -> Verdict:
 @check(
     "C05",
     "housekeeping",
-    question="Are enough CPUs left for everything else?",
+    question="Are enough housekeeping CPUs left?",
     reads=(f"{_CPU}/online", _ISOLATED, f"{_CPU}/nohz_full", f"{_NODES}/node*/cpulist"),
     expected="at least one CPU on each NUMA node that is neither isolated nor watched",
     why="Interrupts, kernel work and daemons must run somewhere; with no CPU of their own they "
@@ -100,8 +92,8 @@ def scheduler_isolation(machine: Machine) -> Verdict:
     rank=12,
     sources="cpu-isolation.rst, housekeeping.rst",
 )
-def housekeeping(machine: Machine) -> Verdict:
-    """Online CPUs that nothing sets apart."""
+def housekeeping(machine: AuditedMachine) -> Verdict:
+    """Online CPUs that are neither isolated nor watched."""
     for name in ("online", "isolated", "nohz_full"):
         # Kernels that cannot stop their tick have no such file.
         if not machine.read(f"{_CPU}/nohz_full").missing or name != "nohz_full":
@@ -109,18 +101,18 @@ def housekeeping(machine: Machine) -> Verdict:
     readings = [
         machine.read(f"{_CPU}/{name}").reading for name in ("online", "isolated", "nohz_full")
     ]
-    apart = machine.isolated | machine.nohz_full
+    excluded = machine.isolated | machine.nohz_full
     free = machine.housekeeping
-    if apart.issuperset(machine.online):
+    if excluded.issuperset(machine.online):
         return Verdict(
-            Status.FAIL, "Every CPU is isolated, so none is left for anything else", (*readings,)
+            Status.FAIL, "Every CPU is isolated: there is no housekeeping CPU", (*readings,)
         )
     if not free:
         return Verdict(
             Status.WARN,
-            "Every CPU is watched, so nothing can be moved out of the way",
+            "Every CPU is watched: there is no housekeeping CPU",
             (*readings,),
-            caveat="Say which CPUs matter, for example: noisetop check -c "
+            caveat="Name the CPUs to isolate, for example: noisetop check -c "
             f"{format_cpu_list(machine.online[1:] or machine.online)}",
         )
     bare = []
@@ -130,15 +122,15 @@ def housekeeping(machine: Machine) -> Verdict:
             bare.append(path.split("/")[-2])
             readings.append(machine.read(path).reading)
     if bare:
-        cause = f"No CPU of memory node {', '.join(bare)} is left for interrupts and kernel work"
+        cause = f"No CPU of memory node {', '.join(bare)} is left for housekeeping"
         return Verdict(Status.WARN, cause, (*readings,))
     if len(free) == 1 and len(machine.online) > _MANY:
-        cause = f"One CPU does the work of all others for {len(machine.online) - 1} CPUs"
+        cause = f"One housekeeping CPU serves {len(machine.online) - 1} CPUs"
         return Verdict(Status.WARN, cause, (*readings,))
-    return passed(f"{cpu_words(free)} can do everything else", *readings)
+    return passed(f"Left for housekeeping: {cpu_words(free)}", *readings)
 
 
-def _partitions(machine: Machine) -> list[tuple[str, str]]:
+def _partitions(machine: AuditedMachine) -> list[tuple[str, str]]:
     """Cgroups that are partitions, with the text of cpuset.cpus.partition."""
     waiting, found = [machine.cgroup2], []
     for _ in range(_CGROUPS_AT_MOST):
@@ -156,17 +148,17 @@ def _partitions(machine: Machine) -> list[tuple[str, str]]:
 @check(
     "C28",
     "partition-valid",
-    question="Are cpuset partitions with these CPUs in force?",
+    question="Are cpuset partitions with these CPUs valid?",
     reads=("cpuset.cpus.partition and cpuset.cpus of every cgroup",),
     expected="isolated",
-    why="A partition that the kernel calls invalid isolates nothing, without any other sign.",
-    fix="mend what the text in cpuset.cpus.partition says, then write isolated again",
+    why="A partition that the kernel marks invalid isolates nothing, without any other sign.",
+    fix="fix the reason given in cpuset.cpus.partition, then write isolated again",
     explains=(("thread",),),
     goals=LATENCY,
     rank=12,
     sources="cgroup-v2.rst, cpu-isolation.rst",
 )
-def partition_valid(machine: Machine) -> Verdict:
+def partition_valid(machine: AuditedMachine) -> Verdict:
     """State of the cpuset partitions that claim watched CPUs."""
     if not machine.cgroup2:
         raise CannotTellError("cgroup v2 is not mounted, so there are no partitions")
@@ -187,12 +179,12 @@ def partition_valid(machine: Machine) -> Verdict:
         if text == "root":
             return Verdict(
                 Status.WARN,
-                f"The partition with {cpu_words(hit)} still spreads tasks over its CPUs",
+                f"The partition with {cpu_words(hit)} still balances load over its CPUs",
                 readings,
                 remedy=remedy.write(machine.read(state.path), "isolated"),
                 cpus=hit,
             )
         good = good or readings
     if good:
-        return passed("The partition with these CPUs is in force", *good)
-    return skipped("No cpuset partition holds these CPUs (see C03 for other ways)")
+        return passed("The partition with these CPUs is valid", *good)
+    return skipped("No cpuset partition contains these CPUs (see C03 for alternatives)")

@@ -5,16 +5,11 @@ from __future__ import annotations
 import re
 
 from noisetop.checks import remedy
-from noisetop.checks.machine import Machine, quoted
-from noisetop.checks.result import (
-    LATENCY,
-    CannotTellError,
-    Reading,
-    Status,
-    Verdict,
-    check,
-    passed,
-)
+from noisetop.checks.audited import AuditedMachine
+from noisetop.checks.result import Verdict, check, passed
+from noisetop.checks.status import LATENCY, Status
+from noisetop.machine.machine import quoted
+from noisetop.machine.reading import CannotTellError, Reading
 
 _NEEDED = ("CONFIG_NO_HZ_FULL", "CONFIG_RCU_NOCB_CPU", "CONFIG_CPU_ISOLATION")
 _HEAVY = (
@@ -38,52 +33,52 @@ _CHATTY_LEVEL = 7
 @check(
     "C01",
     "kernel-options",
-    question="Was this kernel built to leave CPUs alone?",
+    question="Was this kernel built with the options for CPU isolation?",
     reads=(_CONFIG, "/sys/devices/system/cpu/nohz_full"),
     expected=", ".join(f"{name}=y" for name in _NEEDED),
-    why="Without these options the tick cannot stop and kernel work cannot move elsewhere.",
-    fix="a kernel for low latency or real time from the distribution",
+    why="Without these options the tick cannot stop and RCU callbacks cannot be offloaded.",
+    fix="install a low-latency or real-time kernel of the distribution",
     explains=(("timer", "*", "tick_nohz_handler"), ("timer", "*", "tick_sched_timer")),
     goals=LATENCY,
     sources="cpu-isolation.rst, SUSE Labs CPU isolation",
 )
-def kernel_options(machine: Machine) -> Verdict:
+def kernel_options(machine: AuditedMachine) -> Verdict:
     """Options, or what shows that they are set."""
     listed = machine.read("/sys/devices/system/cpu/nohz_full")
     if machine.config is None:
         if listed.ok:
-            cause = "The kernel can stop its tick; what else it was built with cannot be seen"
+            cause = "The kernel can stop its tick; its other options cannot be read"
             return Verdict(Status.WARN, cause, (listed.reading,))
         reason = "neither /proc/config.gz nor /boot/config-* can be read"
         raise CannotTellError(reason, listed.reading)
     lacking = [name for name in _NEEDED if machine.config.get(name) != "y"]
     if listed.ok and _NEEDED[0] in lacking:
-        raise CannotTellError("the kernel's option list does not fit this kernel", listed.reading)
+        raise CannotTellError("the list of kernel options is of another kernel", listed.reading)
     readings = (Reading(_CONFIG, quoted(f"{n}={machine.config.get(n, 'n')}" for n in _NEEDED)),)
     if not lacking:
-        return passed("This kernel was built to leave CPUs alone", *readings)
+        return passed("This kernel was built with the options for CPU isolation", *readings)
     what = {
         _NEEDED[0]: "stop its tick",
-        _NEEDED[1]: "free memory elsewhere",
+        _NEEDED[1]: "offload RCU callbacks",
         _NEEDED[2]: "isolate CPUs",
     }
-    cause = "This kernel was built without the means to " + " or ".join(what[n] for n in lacking)
+    cause = "This kernel was built without the options to " + " or ".join(what[n] for n in lacking)
     return Verdict(machine.worse(), cause, readings)
 
 
 @check(
     "C45",
     "console",
-    question="Can kernel messages not hold up a CPU?",
+    question="Can no CPU be delayed by console output?",
     reads=("/proc/cmdline", _CONSOLES, _PRINTK),
     expected="no serial console, or only serious messages on it",
-    why="A character takes 87 µs on a serial line at 115200 baud, and whoever prints waits for it.",
+    why="A character takes 87 µs on a serial line at 115200 baud, and the printing CPU waits.",
     fix="remove console=ttyS* from the kernel command line, or sysctl -w kernel.printk='3 4 1 7'",
     caveat="Messages stay in dmesg.",
     explains=(("thread", "pr/*"), ("hardware",)),
     sources="Red Hat real-time guide",
 )
-def console(machine: Machine) -> Verdict:
+def console(machine: AuditedMachine) -> Verdict:
     """Serial consoles and the level of messages."""
     active, cmdline = machine.read(_CONSOLES), machine.read("/proc/cmdline")
     names = active.text.split() or machine.cmdline.get("console", [])
@@ -102,7 +97,7 @@ def console(machine: Machine) -> Verdict:
     what = "Every kernel message" if chatty else "Serious kernel messages"
     return Verdict(
         Status.FAIL if chatty else Status.WARN,
-        f"{what} can hold up a CPU until a slow serial line ({serial[0][:16]}) has sent it",
+        f"{what} can delay a CPU until a serial line ({serial[0][:16]}) has sent it",
         readings,
         remedy=quiet,
     )
@@ -113,14 +108,14 @@ def console(machine: Machine) -> Verdict:
     "audit",
     question="Is auditing of system calls off?",
     reads=("/proc/cmdline", "/proc/*/stat"),
-    expected="audit=0, or nobody who listens",
-    why="With audit rules, each system call takes a detour.",
+    expected="audit=0, or no auditd running",
+    why="With audit rules, each system call takes a slower path.",
     fix="audit=0 on the kernel command line",
-    caveat="Security policy may demand auditing.",
+    caveat="A security policy may require auditing.",
     explains=(("thread", "kauditd"),),
     sources="kernel-parameters.txt",
 )
-def audit(machine: Machine) -> Verdict:
+def audit(machine: AuditedMachine) -> Verdict:
     """audit= and its daemon."""
     machine.need("/proc/cmdline")
     value = machine.cmdline.get("audit", ["not given"])[-1]
@@ -132,7 +127,7 @@ def audit(machine: Machine) -> Verdict:
         who = f"auditd ({daemon.pid}) runs" if daemon else f"audit={value}"
         return Verdict(
             Status.WARN,
-            "System calls are audited, which makes each of them slower",
+            "System calls are audited, which slows down each of them",
             (given, Reading("/proc", who)),
             remedy=remedy.boot_argument(machine, "audit=0"),
         )
@@ -140,22 +135,22 @@ def audit(machine: Machine) -> Verdict:
         raise CannotTellError(machine.tasks_hidden, given)
     if not any(task.comm == "kauditd" for task in machine.tasks):
         return passed("This kernel does not audit system calls", given)
-    raise CannotTellError("no auditd runs, but rules may be loaded: see auditctl -s", given)
+    raise CannotTellError("auditd is not running, but rules may be loaded: see auditctl -s", given)
 
 
 @check(
     "C47",
     "mitigations",
-    question="Are the protections against leaks between programs in place?",
+    question="Are the CPU vulnerability mitigations on?",
     reads=("/proc/cmdline", f"{_VULNERABILITIES}/*"),
-    expected="not switched off as a whole",
-    why="They make each entry into the kernel slower. Whoever switches them off for speed should "
-    "know that any program can then read what others hold in memory.",
+    expected="not disabled as a whole",
+    why="They make each kernel entry slower. With them off, any "
+    "program can read the memory of others.",
     fix="remove mitigations=off from the kernel command line",
-    caveat="A trade-off between speed and safety, not a matter of noise alone.",
+    caveat="A trade-off between speed and security.",
     sources="Rigtorp's guide",
 )
-def mitigations(machine: Machine) -> Verdict:
+def mitigations(machine: AuditedMachine) -> Verdict:
     """vulnerabilities, and mitigations=off."""
     files = [machine.read(path) for path in machine.glob(_VULNERABILITIES, "*")]
     cmdline = machine.read("/proc/cmdline")
@@ -164,29 +159,27 @@ def mitigations(machine: Machine) -> Verdict:
     active = [file for file in files if file.text.startswith("Mitigation")]
     readings = tuple(file.reading for file in active[:2]) or (cmdline.reading,)
     if machine.cmdline.get("mitigations", [""])[-1] == "off":
-        cause = "Programs can read each other's memory: protections are off, for speed"
+        cause = "CPU vulnerability mitigations are off: programs can read each other's memory"
         fix = remedy.boot_argument(machine, "mitigations=auto")
         return Verdict(Status.WARN, cause, (machine.parameter("mitigations"),), remedy=fix)
     if not any(file.ok for file in files):
         raise CannotTellError(f"{_VULNERABILITIES} is hidden", cmdline.reading)
-    return passed(
-        f"{len(active)} protections are in place, at some cost per system call", *readings
-    )
+    return passed(f"{len(active)} mitigations are on, at some cost per system call", *readings)
 
 
 @check(
     "C48",
     "debug-options",
-    question="Was this kernel built without costly self-checks?",
+    question="Was this kernel built without expensive debug options?",
     reads=(_CONFIG, _KFENCE),
     expected="none of KASAN, lockdep and the like; KFENCE without static keys",
-    why="They make all kernel code slower; KFENCE with static keys interrupts every CPU 10 times a "
+    why="They slow down all kernel code; KFENCE with static keys interrupts every CPU 10 times a "
     "second.",
     fix="a release kernel; kfence.sample_interval=0 on the kernel command line",
     explains=(("ipi", "*", "do_sync_core"), ("thread", "kworker/*", "toggle_allocation_gate")),
     sources="lib/Kconfig.debug, mm/kfence/core.c",
 )
-def debug_options(machine: Machine) -> Verdict:
+def debug_options(machine: AuditedMachine) -> Verdict:
     """Debugging options, and KFENCE's interval."""
     if machine.config is None:
         raise CannotTellError("neither /proc/config.gz nor /boot/config-* can be read")
@@ -194,7 +187,7 @@ def debug_options(machine: Machine) -> Verdict:
     if heavy:
         return Verdict(
             Status.FAIL,
-            "This kernel checks itself at every step and is slow: " + quoted(heavy),
+            "This kernel was built with expensive debug options: " + quoted(heavy),
             (Reading(_CONFIG, f"{heavy[0]}=y"),),
         )
     interval = machine.read(_KFENCE)
@@ -202,9 +195,9 @@ def debug_options(machine: Machine) -> Verdict:
     if keys and machine.need_number(_KFENCE) > 0:
         return Verdict(
             Status.WARN,
-            f"The kernel interrupts every CPU each {interval.number()} ms to find memory errors",
+            f"The kernel interrupts every CPU each {interval.number()} ms for KFENCE",
             (interval.reading, Reading(_CONFIG, "CONFIG_KFENCE_STATIC_KEYS=y")),
             remedy=remedy.boot_argument(machine, "kfence.sample_interval=0"),
         )
     options = Reading(_CONFIG, f"none of {len(_HEAVY)} options set")
-    return passed("This kernel was built without costly self-checks", options)
+    return passed("This kernel was built without expensive debug options", options)

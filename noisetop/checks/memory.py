@@ -5,19 +5,11 @@ from __future__ import annotations
 import re
 
 from noisetop.checks import remedy
-from noisetop.checks.machine import Machine
-from noisetop.checks.result import (
-    LATENCY,
-    CannotTellError,
-    Goal,
-    Reading,
-    Remedy,
-    Status,
-    Verdict,
-    check,
-    passed,
-)
-from noisetop.checks.tasks import status_fields
+from noisetop.checks.audited import AuditedMachine
+from noisetop.checks.result import Remedy, Verdict, check, passed
+from noisetop.checks.status import LATENCY, Goal, Status
+from noisetop.machine.reading import CannotTellError, Reading
+from noisetop.machine.tasks import status_fields
 
 _THP = "/sys/kernel/mm/transparent_hugepage"
 _KSM = "/sys/kernel/mm/ksm"
@@ -36,12 +28,12 @@ def _chosen(text: str) -> str:
 @check(
     "C38",
     "huge-pages",
-    question="Does the kernel leave pages as they are?",
+    question="Are transparent huge pages off?",
     reads=(f"{_THP}/enabled", f"{_THP}/defrag"),
     expected="never",
-    why="To join small pages into huge ones, the kernel stops programs and interrupts every CPU.",
+    why="To build huge pages, the kernel stalls programs and interrupts all CPUs.",
     fix=f"echo never > {_THP}/enabled; at boot transparent_hugepage=never",
-    caveat="Programs with much memory may run slower; reserve huge pages for those that ask.",
+    caveat="Programs with much memory may run slower; reserve huge pages for those that need them.",
     explains=(
         ("thread", "khugepaged"),
         ("ipi", "*", "tlb_remove_table_smp_sync"),
@@ -51,7 +43,7 @@ def _chosen(text: str) -> str:
     goals=LATENCY,
     sources="Rigtorp's guide, tuned",
 )
-def huge_pages(machine: Machine) -> Verdict:
+def huge_pages(machine: AuditedMachine) -> Verdict:
     """transparent_hugepage."""
     enabled = machine.need(f"{_THP}/enabled")
     defrag = machine.read(f"{_THP}/defrag")
@@ -60,39 +52,39 @@ def huge_pages(machine: Machine) -> Verdict:
         raise CannotTellError(f"{enabled.path} names no mode", enabled.reading)
     readings = (enabled.reading, defrag.reading)
     if mode == "never":
-        return passed("The kernel leaves pages as they are", *readings)
+        return passed("Transparent huge pages are off", *readings)
     fix = remedy.write(enabled, "never", undo=mode)
     if mode == "always" and _chosen(defrag.text) == "always":
-        cause = "The kernel joins small pages into huge ones at any time, and programs wait for it"
+        cause = "Transparent huge pages are always on, with direct compaction on page faults"
         return Verdict(Status.FAIL, cause, readings, remedy=fix)
-    who = "for every program" if mode == "always" else "for programs that ask for it"
-    cause = f"The kernel joins small pages into huge ones {who}"
+    who = "for every program" if mode == "always" else "for programs that ask for them (madvise)"
+    cause = f"Transparent huge pages are on {who}"
     return Verdict(Status.WARN, cause, readings, remedy=fix)
 
 
 @check(
     "C39",
     "same-page-merging",
-    question="Is the search for equal pages off?",
+    question="Is kernel same-page merging (KSM) off?",
     reads=(f"{_KSM}/run", f"{_KSM}/pages_sharing"),
     expected="0",
-    why="A thread of the kernel compares memory all the time, and writes to merged pages fault.",
+    why="ksmd scans memory continuously, and writes to merged pages fault.",
     fix=f"echo 0 > {_KSM}/run; 2 also undoes the merging done so far",
     caveat="Virtual machines with equal contents then need more memory.",
     explains=(("thread", "ksmd"), ("ipi", "*", "flush_tlb_func"), ("fault",)),
     sources="Rigtorp's guide, tuned",
 )
-def same_page_merging(machine: Machine) -> Verdict:
+def same_page_merging(machine: AuditedMachine) -> Verdict:
     """ksm/run."""
     if machine.exists("/sys/kernel/mm/transparent_hugepage") and not machine.exists(_KSM):
-        return passed("This kernel does not search for equal pages")
+        return passed("This kernel has no same-page merging (KSM)")
     value = machine.need_number(f"{_KSM}/run")
     run, sharing = machine.read(f"{_KSM}/run"), machine.read(f"{_KSM}/pages_sharing")
     readings = (run.reading, sharing.reading)
     if value == 0:
-        return passed("The search for equal pages is off", *readings)
+        return passed("Kernel same-page merging (KSM) is off", *readings)
     busy = value == 2 or bool(sharing.number())
-    cause = "The kernel searches memory for equal pages" + (" and merges them" if busy else "")
+    cause = "Kernel same-page merging (KSM) is on" + (" and has merged pages" if busy else "")
     status = Status.FAIL if busy else Status.WARN
     return Verdict(status, cause, readings, remedy=remedy.write(run, "0"))
 
@@ -100,29 +92,29 @@ def same_page_merging(machine: Machine) -> Verdict:
 @check(
     "C40",
     "numa-balancing",
-    question="Does the kernel leave memory on its node?",
+    question="Is automatic NUMA balancing off?",
     reads=(_NUMA,),
     expected="0",
-    why="To learn who uses which memory, the kernel takes pages away so that touching them faults.",
+    why="To find which node uses a page, the kernel unmaps it so that the next access faults.",
     fix="sysctl -w kernel.numa_balancing=0",
     caveat="Then bind programs and their memory to one node: numactl --cpunodebind --membind.",
     explains=(("fault",), ("ipi", "*", "flush_tlb_func"), ("thread", "migration/*")),
     goals=LATENCY,
     sources="Rigtorp's guide, tuned",
 )
-def numa_balancing(machine: Machine) -> Verdict:
+def numa_balancing(machine: AuditedMachine) -> Verdict:
     """kernel.numa_balancing."""
     file = machine.read(_NUMA)
     nodes = machine.glob("/sys/devices/system/node", "node[0-9]*")
     if file.missing and len(nodes) == 1:
         return passed("There is only one memory node", file.reading)
     if machine.need_number(_NUMA) == 0:
-        return passed("The kernel leaves memory on its node", file.reading)
-    cause = "The kernel moves memory between nodes, and programs fault to show what they use"
+        return passed("Automatic NUMA balancing is off", file.reading)
+    cause = "Automatic NUMA balancing is on: programs take extra page faults"
     return Verdict(Status.WARN, cause, (file.reading,), remedy=remedy.sysctl(file, "0"))
 
 
-def _all_locked(machine: Machine) -> bool:
+def _all_locked(machine: AuditedMachine) -> bool:
     """Whether all memory of the workload is locked."""
     pids = {task.pid for task in machine.workload}
     for pid in pids:
@@ -139,18 +131,18 @@ def _all_locked(machine: Machine) -> bool:
     question="Does memory stay out of swap?",
     reads=("/proc/swaps", "/proc/vmstat, twice"),
     expected="no swap space, or a program that has locked its memory",
-    why="Memory that was swapped out costs a wait for the disk when it is touched.",
+    why="An access to swapped-out memory waits for the disk.",
     fix="swapoff -a",
-    caveat="With too little memory, programs are then killed instead.",
+    caveat="Without swap, programs are killed when memory runs out.",
     explains=(("thread", "kswapd*"), ("fault",)),
     sources="Rigtorp's guide",
 )
-def swap(machine: Machine) -> Verdict:
+def swap(machine: AuditedMachine) -> Verdict:
     """Swap spaces, and whether pages move."""
     file = machine.need("/proc/swaps")
     lines = file.text.splitlines()
     if not lines or not lines[0].startswith("Filename"):
-        raise CannotTellError("/proc/swaps cannot be understood", file.reading)
+        raise CannotTellError("/proc/swaps cannot be parsed", file.reading)
     if not lines[1:]:
         return passed("There is no swap space", file.reading)
     moved = _pages_swapped(machine)
@@ -159,7 +151,7 @@ def swap(machine: Machine) -> Verdict:
     if moved:
         return Verdict(
             Status.FAIL,
-            f"{moved} pages went to or came from swap while this was watched",
+            f"{moved} pages were swapped in or out during the check",
             (reading, Reading("/proc/vmstat", f"pswpin + pswpout grew by {moved}")),
             remedy=fix,
         )
@@ -170,7 +162,7 @@ def swap(machine: Machine) -> Verdict:
     return Verdict(Status.WARN, cause, (reading,), remedy=fix)
 
 
-def _pages_swapped(machine: Machine) -> int:
+def _pages_swapped(machine: AuditedMachine) -> int:
     if machine.window is None:
         return 0
     before, after = machine.window.before.vm, machine.window.after.vm
@@ -181,44 +173,44 @@ def _pages_swapped(machine: Machine) -> int:
 @check(
     "C43",
     "compaction",
-    question="Does the kernel tidy up memory only when it must?",
+    question="Is proactive memory compaction off?",
     reads=(_PROACTIVE,),
     expected=f"0 to {_LITTLE}",
-    why="Moving pages together in the background interrupts every CPU that may know them.",
+    why="Migrating pages in the background causes TLB shootdowns on the CPUs that map them.",
     fix="sysctl -w vm.compaction_proactiveness=0",
-    caveat="Large allocations may have to wait instead; reserve huge pages early.",
+    caveat="Large allocations may stall instead; reserve huge pages early.",
     explains=(("thread", "kcompactd*"), ("ipi", "*", "flush_tlb_func")),
     goals=LATENCY,
     sources="mm/compaction.c",
 )
-def compaction(machine: Machine) -> Verdict:
+def compaction(machine: AuditedMachine) -> Verdict:
     """vm.compaction_proactiveness."""
     value = machine.need_number(_PROACTIVE)
     file = machine.read(_PROACTIVE)
     if value <= _LITTLE:
-        return passed("The kernel tidies up memory only when it must", file.reading)
-    cause = "The kernel moves memory around in the background"
+        return passed("Proactive memory compaction is off or low", file.reading)
+    cause = "Proactive memory compaction is on"
     return Verdict(Status.WARN, cause, (file.reading,), remedy=remedy.sysctl(file, "0"))
 
 
 @check(
     "C60",
     "address-randomisation",
-    question="Are addresses chosen at random in each run?",
+    question="Is address space layout randomisation (ASLR) on?",
     reads=(_ASLR,),
     expected="2",
-    why="With fixed addresses, each run has the same lucky or unlucky layout: results agree with "
+    why="With fixed addresses, each run has the same memory layout: results agree with "
     "one another but not with the truth.",
     fix="sysctl -w kernel.randomize_va_space=2",
     caveat="Run a benchmark several times and compare distributions.",
     goals=frozenset({Goal.BENCHMARK}),
     sources="pyperf",
 )
-def address_randomisation(machine: Machine) -> Verdict:
+def address_randomisation(machine: AuditedMachine) -> Verdict:
     """kernel.randomize_va_space."""
     value = machine.need_number(_ASLR)
     file = machine.read(_ASLR)
     if value == 2:
-        return passed("Addresses are chosen at random in each run", file.reading)
-    cause = "Addresses are the same in each run, which hides how much they matter"
+        return passed("Address space layout randomisation (ASLR) is on", file.reading)
+    cause = "Address space layout randomisation (ASLR) is off: effects of memory layout stay hidden"
     return Verdict(Status.WARN, cause, (file.reading,), remedy=remedy.sysctl(file, "2"))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from noisetop.checks import remedy
-from noisetop.checks.files import hex_mask
+from noisetop.checks.audited import AuditedMachine
 from noisetop.checks.irq import lines as interrupt_lines
 from noisetop.checks.irq import move
-from noisetop.checks.machine import Machine, cpu_words, quoted
-from noisetop.checks.result import CannotTellError, Remedy, Status, Verdict, check, passed
+from noisetop.checks.result import Remedy, Verdict, check, passed
+from noisetop.checks.status import Status
+from noisetop.machine.files import hex_mask
+from noisetop.machine.machine import cpu_words, quoted
+from noisetop.machine.reading import CannotTellError
 
 _NET = "/sys/class/net"
 _DEFAULT = "/proc/sys/net/core/rps_default_mask"
@@ -17,7 +20,7 @@ _FLOWS = "/proc/sys/net/core/rps_sock_flow_entries"
 @check(
     "C55",
     "packet-steering",
-    question="Are packets handled on other CPUs?",
+    question="Is receive packet steering (RPS) kept off these CPUs?",
     reads=(
         f"{_NET}/*/queues/rx-*/rps_cpus",
         f"{_NET}/*/queues/rx-*/rps_flow_cnt",
@@ -25,14 +28,14 @@ _FLOWS = "/proc/sys/net/core/rps_sock_flow_entries"
         _FLOWS,
     ),
     expected="no mask contains a watched CPU",
-    why="A CPU in such a mask is interrupted by others to handle their packets.",
-    fix="echo MASK > rps_cpus of each queue; 0 switches steering off",
-    caveat="Lost when the interface is set up anew.",
+    why="A CPU in such a mask receives IPIs to process packets of other CPUs.",
+    fix="echo MASK > rps_cpus of each queue; 0 turns RPS off",
+    caveat="Lost when the interface is reconfigured.",
     explains=(("ipi", "*", "rps_trigger_softirq"), ("softirq", "NET_RX")),
     needs_spare_cpu=True,
     sources="Documentation/networking/scaling.rst, net/core/net-sysfs.c",
 )
-def packet_steering(machine: Machine) -> Verdict:
+def packet_steering(machine: AuditedMachine) -> Verdict:
     """RPS and RFS."""
     queues = machine.glob(_NET, "*/queues/rx-*/rps_cpus")
     if not queues:
@@ -45,7 +48,7 @@ def packet_steering(machine: Machine) -> Verdict:
     if later := machine.hit(default.mask() or ()):
         return Verdict(
             Status.WARN,
-            f"Packets of new interfaces will be handled on {cpu_words(later)}",
+            f"Packets of new interfaces will be processed on {cpu_words(later)}",
             (default.reading,),
             remedy=remedy.write(default, machine.keep_mask),
         )
@@ -55,18 +58,18 @@ def packet_steering(machine: Machine) -> Verdict:
     if following and entries.number():
         return Verdict(
             Status.WARN,
-            "Packets are handled on whichever CPU the reading program runs",
+            "Packets are processed on the CPU that the reading program runs on (RFS)",
             (entries.reading, machine.read(following[0]).reading),
             remedy=remedy.sysctl(entries, "0"),
         )
     if machine.container or any(mask is None for mask in masks.values()):
         raise CannotTellError("not all interfaces can be seen from here")
     return passed(
-        f"No receive queue of {len(queues)} sends packets here", machine.read(queues[0]).reading
+        f"None of {len(queues)} receive queues steers packets here", machine.read(queues[0]).reading
     )
 
 
-def _steered(machine: Machine, paths: list[str]) -> Verdict:
+def _steered(machine: AuditedMachine, paths: list[str]) -> Verdict:
     files = [machine.read(path) for path in paths]
     cpus = machine.hit(frozenset().union(*(file.mask() or frozenset() for file in files)))
     fixes = [
@@ -74,7 +77,7 @@ def _steered(machine: Machine, paths: list[str]) -> Verdict:
     ]
     return Verdict(
         Status.FAIL,
-        f"Packets are sent to {cpu_words(cpus)} to be handled: "
+        f"Receive packet steering sends packets to {cpu_words(cpus)}: "
         + quoted(dict.fromkeys(path.split("/")[4] for path in paths)),
         tuple(file.reading for file in files[:3]),
         remedy=Remedy("; ".join(f.command for f in fixes), "; ".join(f.undo for f in fixes)),
@@ -82,7 +85,7 @@ def _steered(machine: Machine, paths: list[str]) -> Verdict:
     )
 
 
-def _interrupts_of(machine: Machine, interface: str) -> set[str]:
+def _interrupts_of(machine: AuditedMachine, interface: str) -> set[str]:
     """Numbers of the interrupts of an interface's device; a virtio device lies one level deeper."""
     found: set[str] = set()
     for base in (f"{_NET}/{interface}/device", f"{_NET}/{interface}/device/.."):
@@ -96,20 +99,20 @@ def _interrupts_of(machine: Machine, interface: str) -> set[str]:
     question="Do network cards send their interrupts to other CPUs?",
     reads=(f"{_NET}/*/device/msi_irqs", "/proc/irq/*/effective_affinity_list"),
     expected="no queue of a card interrupts a watched CPU",
-    why="Each packet that arrives in a queue starts work on the CPU that the queue interrupts.",
+    why="Each packet that arrives raises an interrupt and a softirq on the CPU of its queue.",
     fix="ethtool -L INTERFACE combined N with fewer queues, then move the interrupts",
-    caveat="Which packets go to which queue is the card's business: see ethtool -x INTERFACE.",
+    caveat="The card assigns packets to queues: see ethtool -x INTERFACE.",
     explains=(("softirq", "NET_RX"), ("softirq", "NET_TX"), ("irq",)),
     needs_spare_cpu=True,
     sources="tuned",
 )
-def network_queues(machine: Machine) -> Verdict:
+def network_queues(machine: AuditedMachine) -> Verdict:
     """Interrupts of network devices."""
     owners = {
         number: name for name in machine.names(_NET) for number in _interrupts_of(machine, name)
     }
     if not owners:
-        raise CannotTellError(f"no network card with queues of its own shows below {_NET}")
+        raise CannotTellError(f"no network card with its own queues is listed in {_NET}")
     own = [line for line in interrupt_lines(machine) if line.number in owners]
     stray = [line for line in own if machine.hit(line.cpus)]
     if not own:

@@ -7,18 +7,27 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from noisetop.checks.files import shortened
-from noisetop.checks.machine import Machine, cpu_words
-from noisetop.checks.result import CheckResult, Status
-from noisetop.sanitize import printable
-from noisetop.system import format_cpu_list
+from noisetop.checks.audited import AuditedMachine
+from noisetop.checks.result import CheckResult
+from noisetop.checks.status import Status
+from noisetop.machine.files import shortened
+from noisetop.machine.machine import cpu_words
+from noisetop.text.cpu_list import format_cpu_list
+from noisetop.text.sanitize import printable
+from noisetop.text.styled import BAD, DETAIL, DOUBTFUL, GOOD, StyledLine, heading, styled
 
 _INDENT = 10
 _LABEL = 10
 _LONGEST = 600
-_COLOURS = {Status.FAIL: "31", Status.WARN: "33", Status.SKIP: "2", Status.PASS: "32"}
-_WORDS = {Status.FAIL: "fail", Status.WARN: "warn", Status.SKIP: "cannot tell", Status.PASS: "pass"}
-_HEADINGS = {Status.SKIP: "Cannot tell, or does not apply here", Status.PASS: "Good"}
+_STYLES = {Status.FAIL: BAD, Status.WARN: DOUBTFUL, Status.SKIP: DETAIL, Status.PASS: GOOD}
+_WORDS = {
+    Status.FAIL: "fail",
+    Status.WARN: "warn",
+    Status.SKIP: "inconclusive",
+    Status.PASS: "pass",
+}
+_HEADINGS = {Status.SKIP: "Inconclusive or not applicable", Status.PASS: "Passed"}
+_HINT = "noisetop check -v shows readings, reasons and remedies."
 _BOOT_HINT = (
     "Kernel command line: GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub (Debian, "
     "Ubuntu) or grub2-mkconfig -o /boot/grub2/grub.cfg (others); in force after a reboot."
@@ -33,23 +42,42 @@ def counts(results: Iterable[CheckResult]) -> dict[Status, int]:
     return totals
 
 
-def text(
-    results: Sequence[CheckResult], machine: Machine, *, width: int = 80, colour: bool = False
-) -> str:
-    """The page: what to mend first, then what is good, then what could not be seen."""
-    lines = [*_head(machine, width), ""]
+def verdict(results: Iterable[CheckResult]) -> StyledLine:
+    """The worst status, then the totals: ``FAIL: 5 fail, 7 warn, 20 inconclusive, 28 pass``."""
+    totals = counts(results)
+    worst = next((s for s in (Status.FAIL, Status.WARN, Status.PASS) if totals[s]), Status.SKIP)
+    listed = ", ".join(f"{totals[status]} {word}" for status, word in _WORDS.items())
+    return _painted(f"{_WORDS[worst].upper()}: {listed}", worst, len(_WORDS[worst]))
+
+
+def brief_lines(
+    results: Sequence[CheckResult], machine: AuditedMachine, *, width: int = 80
+) -> list[str]:
+    """The verdict, then one line for each check, worst first; lines are cut at ``width`` cells."""
+    lines: list[str] = [verdict(results), *_head(machine, width), ""]
+    for result in results:
+        words = printable(f"{result.check.name}: {shortened(result.verdict.cause, _LONGEST)}")
+        status = result.status.upper()
+        line = f"{status} {result.id:<4} {_cut(words, width - _INDENT)}"
+        lines.append(_painted(line, result.status, len(status)))
+    return [*lines, "", _HINT]
+
+
+def verbose_lines(
+    results: Sequence[CheckResult], machine: AuditedMachine, *, width: int = 80
+) -> list[str]:
+    """The verdict, then each finding with its readings and remedy, then all other checks."""
+    lines: list[str] = [verdict(results), *_head(machine, width), ""]
     for result in results:
         if result.status in (Status.FAIL, Status.WARN):
-            lines += [*_finding(result, width, colour), ""]
-    for status in (Status.PASS, Status.SKIP):
+            lines += [*_finding(result, width), ""]
+    for status in (Status.SKIP, Status.PASS):
         group = [result for result in results if result.status is status]
         if group:
-            lines += [_painted(_HEADINGS[status], status, colour), *_list(group, width), ""]
+            lines += [heading(_HEADINGS[status]), *_list(group, width), ""]
     if any(r.verdict.remedy and _is_boot_word(r) for r in results):
         lines += [*textwrap.wrap(_BOOT_HINT, width), ""]
-    totals = counts(results)
-    lines.append(", ".join(f"{totals[status]} {_WORDS[status]}" for status in _WORDS))
-    return "\n".join(lines) + "\n"
+    return lines[:-1]
 
 
 def _is_boot_word(result: CheckResult) -> bool:
@@ -57,34 +85,36 @@ def _is_boot_word(result: CheckResult) -> bool:
     return fix is not None and fix.reboot and not fix.shell
 
 
-def _painted(words: str, status: Status, colour: bool) -> str:
-    return f"\x1b[{_COLOURS[status]}m{words}\x1b[0m" if colour else words
+def _painted(line: str, status: Status, length: int) -> StyledLine:
+    """The line with its first characters in the colour of a status."""
+    return styled(line, _STYLES[status], end=length)
 
 
-def _head(machine: Machine, width: int) -> list[str]:
+def _head(machine: AuditedMachine, width: int) -> list[str]:
     release = machine.read("/proc/sys/kernel/osrelease").text or "unknown"
     kind = "container" if machine.container else "virtual machine" if machine.virtual else "host"
-    apart = format_cpu_list(machine.isolated) or "none"
-    quiet = format_cpu_list(machine.nohz_full) or "none"
+    isolated = format_cpu_list(machine.isolated) or "none"
+    nohz_full = format_cpu_list(machine.nohz_full) or "none"
     sentences = [
         f"{cpu_words(machine.cpus)} of {format_cpu_list(machine.online)}, "
         f"goal {machine.goal}, {kind}, kernel {release[:64]}",
-        f"isolated: {apart}; tick may stop on: {quiet}",
+        f"isolated: {isolated}; nohz_full: {nohz_full}",
     ]
     if not machine.has_spare and len(machine.online) > 1:
         example = format_cpu_list(machine.online[1:])
         sentences.append(
-            "Every CPU is watched, so what stays off them is not judged. "
-            f"Say which CPUs matter: noisetop check -c {example}"
+            "Every CPU is watched: checks that need a housekeeping CPU are inconclusive. "
+            f"Name the CPUs to isolate: noisetop check -c {example}"
         )
     return [line for words in sentences for line in textwrap.wrap(printable(words), width)]
 
 
-def _finding(result: CheckResult, width: int, colour: bool) -> list[str]:
+def _finding(result: CheckResult, width: int) -> list[str]:
     verdict = result.verdict
     cause, *more = _wrapped(verdict.cause, width - _INDENT)
-    status = _painted(f"{result.status.upper():<4}", result.status, colour)
-    lines = [f"{status} {result.id:<4} {cause}", *(" " * _INDENT + line for line in more)]
+    status = result.status.upper()
+    first = _painted(f"{status:<4} {result.id:<4} {cause}", result.status, len(status))
+    lines: list[str] = [first, *(" " * _INDENT + line for line in more)]
     lines += _row("why", _wrapped(result.check.why, width - _INDENT - _LABEL))
     for reading in verdict.readings:
         shown = f"{reading.path}: {reading.value}"
@@ -126,6 +156,10 @@ def wrap_command(command: str, width: int) -> list[str]:
     return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
 
 
+def _cut(words: str, width: int) -> str:
+    return words if len(words) <= width else f"{words[: width - 1].rstrip()}…"
+
+
 def _list(results: list[CheckResult], width: int) -> list[str]:
     """One line for each result; those with the same reason together."""
     by_cause: dict[str, list[CheckResult]] = {}
@@ -150,7 +184,7 @@ def _list(results: list[CheckResult], width: int) -> list[str]:
     return lines
 
 
-def as_json(results: Sequence[CheckResult], machine: Machine, version: str) -> str:
+def as_json(results: Sequence[CheckResult], machine: AuditedMachine, version: str) -> str:
     """Everything of the page, for programs. Control characters are escaped by JSON."""
     document = {
         "noisetop": version,

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from noisetop.checks import remedy
-from noisetop.checks.files import FileText
-from noisetop.checks.machine import Machine, cpu_words
-from noisetop.checks.result import (
-    LATENCY,
-    CannotTellError,
-    Goal,
-    Reading,
-    Remedy,
-    Status,
-    Verdict,
-    check,
-    passed,
-)
+from noisetop.checks.audited import AuditedMachine
+from noisetop.checks.result import Remedy, Verdict, check, passed
+from noisetop.checks.status import LATENCY, Goal, Status
+from noisetop.machine.files import FileText
+from noisetop.machine.machine import cpu_words
+from noisetop.machine.reading import CannotTellError, Reading
 
 _CPU = "/sys/devices/system/cpu"
 _SUPPLIES = "/sys/class/power_supply"
@@ -26,13 +19,13 @@ _SHALLOW_US = 2
 _FEW = 4
 
 
-def _frequency_files(machine: Machine, name: str) -> dict[int, FileText]:
+def _frequency_files(machine: AuditedMachine, name: str) -> dict[int, FileText]:
     """One cpufreq file of each watched CPU. Raises CannotTellError."""
     files = {cpu: machine.read(f"{_CPU}/cpu{cpu}/cpufreq/{name}") for cpu in machine.cpus}
-    unread = next((file for file in files.values() if not file.ok), None)
-    if unread:
-        why = "the hypervisor sets the frequency" if machine.virtual else unread.why
-        raise CannotTellError(f"{unread.path}: {why}", unread.reading)
+    unreadable = next((file for file in files.values() if not file.ok), None)
+    if unreadable:
+        why = "the hypervisor sets the frequency" if machine.virtual else unreadable.why
+        raise CannotTellError(f"{unreadable.path}: {why}", unreadable.reading)
     return files
 
 
@@ -43,7 +36,7 @@ def _write_all(files: dict[int, FileText], cpus: list[int], value: str) -> Remed
     )
 
 
-def _governor_status(machine: Machine, cpu: int, governor: str) -> Status:
+def _governor_status(machine: AuditedMachine, cpu: int, governor: str) -> Status:
     if governor == "performance":
         return Status.PASS
     base = f"{_CPU}/cpu{cpu}/cpufreq"
@@ -58,33 +51,33 @@ def _governor_status(machine: Machine, cpu: int, governor: str) -> Status:
 @check(
     "C33",
     "frequency-governor",
-    question="Do these CPUs run at full speed without being asked?",
+    question="Does the frequency governor of these CPUs favour performance?",
     reads=(
         f"{_CPU}/cpu*/cpufreq/scaling_governor",
         f"{_CPU}/cpu*/cpufreq/energy_performance_preference",
     ),
     expected="performance; with intel_pstate or amd-pstate a preference of performance",
-    why="Otherwise the speed follows the load, late, and each change costs time.",
+    why="Otherwise the frequency follows the load with a delay, and each change costs time.",
     fix="echo performance > scaling_governor of each CPU",
     caveat="Uses more power. Lost at reboot.",
     explains=(("thread", "sugov:*"), ("ipi", "*", "do_drv_write")),
     rank=10,
     sources="Rigtorp's guide, tuned, pyperf",
 )
-def frequency_governor(machine: Machine) -> Verdict:
+def frequency_governor(machine: AuditedMachine) -> Verdict:
     """scaling_governor, and the preference of drivers that have governors of their own."""
     files = _frequency_files(machine, "scaling_governor")
     states = {cpu: _governor_status(machine, cpu, file.text) for cpu, file in files.items()}
     slow = [cpu for cpu, status in states.items() if status is not Status.PASS]
     readings = tuple(files[cpu].reading for cpu in (slow or list(files))[:_FEW])
     if not slow:
-        return passed("These CPUs run at full speed without being asked", *readings)
+        return passed("The frequency governor of these CPUs favours performance", *readings)
     preference = machine.read(f"{_CPU}/cpu{slow[0]}/cpufreq/energy_performance_preference")
     if preference.ok:
         readings = (*readings, preference.reading)
     return Verdict(
         Status.FAIL if Status.FAIL in states.values() else Status.WARN,
-        f"{cpu_words(slow)} may run slower than they could, to save power",
+        f"{cpu_words(slow)} may run below their full frequency to save power",
         readings,
         remedy=_write_all(files, slow, "performance"),
         cpus=tuple(slow),
@@ -94,31 +87,31 @@ def frequency_governor(machine: Machine) -> Verdict:
 @check(
     "C34",
     "frequency-limits",
-    question="Is the speed of these CPUs held steady?",
+    question="Is the frequency of these CPUs constant?",
     reads=(
         f"{_CPU}/cpu*/cpufreq/scaling_min_freq",
         f"{_CPU}/cpu*/cpufreq/scaling_max_freq",
         f"{_CPU}/cpu*/thermal_throttle/core_throttle_count",
     ),
     expected="equal limits or the governor performance, and no throttling",
-    why="A CPU that changes its speed gives different times for the same work.",
+    why="A CPU whose frequency changes gives different times for the same work.",
     fix="write the value of scaling_max_freq to scaling_min_freq",
     caveat="Uses more power. Lost at reboot.",
     goals=LATENCY,
     sources="tuned, pyperf",
 )
-def frequency_limits(machine: Machine) -> Verdict:
+def frequency_limits(machine: AuditedMachine) -> Verdict:
     """Limits, and the counts of the thermal throttle."""
     hot = _throttled(machine)
     if hot:
         return Verdict(
             Status.FAIL,
-            f"{cpu_words(hot)} were slowed down because they are too hot",
+            f"{cpu_words(hot)} were throttled because of heat",
             tuple(
                 Reading(f"{_CPU}/cpu{cpu}/thermal_throttle/core_throttle_count", f"grew by {more}")
                 for cpu, more in hot.items()
             ),
-            caveat="Cooling, or the firmware's power limit; no setting of the kernel helps.",
+            caveat="Improve cooling, or raise the power limit in the firmware.",
             cpus=tuple(hot),
             explains=(("irq", "thermal*"),),
         )
@@ -133,17 +126,17 @@ def frequency_limits(machine: Machine) -> Verdict:
     first = (varying or list(machine.cpus))[0]
     readings = (low[first].reading, high[first].reading)
     if not varying:
-        return passed("The speed of these CPUs is held steady", *readings)
+        return passed("The frequency of these CPUs is constant", *readings)
     return Verdict(
         Status.WARN,
-        f"The speed of {cpu_words(varying)} may change between two limits",
+        f"The frequency of {cpu_words(varying)} may vary",
         readings,
         remedy=_write_all(low, varying, remedy.safe(high[first].text)),
         cpus=tuple(varying),
     )
 
 
-def _throttled(machine: Machine) -> dict[int, int]:
+def _throttled(machine: AuditedMachine) -> dict[int, int]:
     """Watched CPUs whose throttle count grew, with by how much."""
     if machine.window is None:
         return {}
@@ -155,33 +148,33 @@ def _throttled(machine: Machine) -> dict[int, int]:
 @check(
     "C35",
     "turbo",
-    question="Is the speed boost off, so that runs can be compared?",
+    question="Is turbo boost off, so that runs are comparable?",
     reads=(f"{_CPU}/intel_pstate/no_turbo", f"{_CPU}/cpufreq/boost"),
     expected="no_turbo 1, or boost 0",
-    why="With boost, speed depends on temperature and on what the neighbouring cores do.",
+    why="With boost, the frequency depends on temperature and on the load of other cores.",
     fix="echo 1 > no_turbo, or echo 0 > boost",
-    caveat="Everything runs slower; for low latency leave boost on.",
+    caveat="Everything runs slower; leave boost on for low latency.",
     goals=frozenset({Goal.BENCHMARK}),
     sources="pyperf",
 )
-def turbo(machine: Machine) -> Verdict:
+def turbo(machine: AuditedMachine) -> Verdict:
     """intel_pstate/no_turbo or cpufreq/boost."""
     for name, off in (("intel_pstate/no_turbo", "1"), ("cpufreq/boost", "0")):
         file = machine.read(f"{_CPU}/{name}")
         if file.text not in ("0", "1"):
             continue
         if file.text == off:
-            return passed("The speed boost is off", file.reading)
+            return passed("Turbo boost is off", file.reading)
         return Verdict(
             Status.WARN,
-            "Speed depends on temperature and on the neighbouring cores",
+            "Turbo boost is on: the frequency depends on temperature and load of other cores",
             (file.reading,),
             remedy=remedy.write(file, off),
         )
-    raise CannotTellError("no switch for the speed boost can be seen", file.reading)
+    raise CannotTellError("no control for turbo boost is visible", file.reading)
 
 
-def _deep_states(machine: Machine, cpu: int) -> list[tuple[str, int]]:
+def _deep_states(machine: AuditedMachine, cpu: int) -> list[tuple[str, int]]:
     """Directories of a CPU's sleep states that are enabled and slow to leave, with µs."""
     deep = []
     for path in machine.glob(f"{_CPU}/cpu{cpu}/cpuidle", "state*/latency"):
@@ -192,7 +185,7 @@ def _deep_states(machine: Machine, cpu: int) -> list[tuple[str, int]]:
     return deep
 
 
-def _limit_us(machine: Machine, cpu: int) -> Callable[[int], bool]:
+def _limit_us(machine: AuditedMachine, cpu: int) -> Callable[[int], bool]:
     """Whether a wake-up time is still allowed by the CPU's own limit."""
     text = machine.read(f"{_CPU}/cpu{cpu}/power/pm_qos_resume_latency_us").text
     if text == "n/a":
@@ -205,7 +198,7 @@ def _limit_us(machine: Machine, cpu: int) -> Callable[[int], bool]:
 @check(
     "C36",
     "sleep-states",
-    question="Do these CPUs wake up at once when they were idle?",
+    question="Do these CPUs stay out of deep idle states?",
     reads=(
         f"{_CPU}/cpu*/cpuidle/state*/latency",
         f"{_CPU}/cpu*/cpuidle/state*/disable",
@@ -213,22 +206,23 @@ def _limit_us(machine: Machine, cpu: int) -> Callable[[int], bool]:
         "/proc/*/fd",
     ),
     expected=f"no state that takes more than {_SHALLOW_US} µs to leave",
-    why="Waking from deep sleep takes tens to hundreds of µs.",
+    why="Leaving a deep idle state takes tens to hundreds of µs.",
     fix="echo n/a > power/pm_qos_resume_latency_us of each CPU",
-    caveat="Uses much more power. A program that never sleeps does not need it. Lost at reboot.",
+    caveat="Uses much more power. Not needed for a program that never sleeps. Lost at reboot.",
     goals=LATENCY,
     rank=11,
     sources="tuned, cpu-isolation.rst, pyperf",
 )
-def sleep_states(machine: Machine) -> Verdict:
+def sleep_states(machine: AuditedMachine) -> Verdict:
     """Idle states that may still be entered."""
     if machine.cmdline.get("idle", [""])[-1] == "poll":
-        return passed("CPUs never sleep (idle=poll)", machine.read("/proc/cmdline").reading)
+        reading = machine.read("/proc/cmdline").reading
+        return passed("CPUs never enter an idle state (idle=poll)", reading)
     if machine.virtual:
-        raise CannotTellError("the hypervisor decides how deep a virtual CPU sleeps")
+        raise CannotTellError("the hypervisor controls the idle states of a virtual CPU")
     states = {cpu: machine.glob(f"{_CPU}/cpu{cpu}/cpuidle", "state*") for cpu in machine.cpus}
     if not all(states.values()):
-        raise CannotTellError(f"no sleep states can be seen below {_CPU}/cpu*/cpuidle")
+        raise CannotTellError(f"no idle states are visible in {_CPU}/cpu*/cpuidle")
     deep = {}
     for cpu in machine.cpus:
         allowed = _limit_us(machine, cpu)
@@ -237,18 +231,18 @@ def sleep_states(machine: Machine) -> Verdict:
             deep[cpu] = entered[-1]
     if not deep:
         latency = machine.read(f"{_CPU}/cpu{machine.cpus[0]}/power/pm_qos_resume_latency_us")
-        return passed("These CPUs wake up at once when they were idle", latency.reading)
+        return passed("These CPUs enter no deep idle state", latency.reading)
     holders = [h.label for h in machine.open_files if h.target == "/dev/cpu_dma_latency"]
     if holders:
         raise CannotTellError(
-            f"{holders[0]} limits sleep through /dev/cpu_dma_latency, to a value that only it knows"
+            f"{holders[0]} limits idle states through /dev/cpu_dma_latency, by an unknown value"
         )
     directory, latency_us = next(iter(deep.values()))
     file = machine.read(f"{_CPU}/cpu{next(iter(deep))}/power/pm_qos_resume_latency_us")
     names = [f"cpu{cpu}" for cpu in deep]
     return Verdict(
         Status.WARN,
-        f"{cpu_words(deep)} may take {latency_us} µs or more to wake up",
+        f"{cpu_words(deep)} may take {latency_us} µs or more to leave an idle state",
         (machine.read(f"{directory}/latency").reading, file.reading),
         remedy=remedy.write_each(
             _CPU, names, "power/pm_qos_resume_latency_us", "n/a", remedy.safe(file.text) or "0"
@@ -263,11 +257,11 @@ def sleep_states(machine: Machine) -> Verdict:
     question="Does the machine run on mains power?",
     reads=(f"{_SUPPLIES}/*/type", f"{_SUPPLIES}/*/online"),
     expected="mains online",
-    why="On battery the firmware slows the CPUs down.",
-    fix="plug it in",
+    why="On battery, firmware limits the frequency.",
+    fix="connect mains power",
     sources="pyperf",
 )
-def power_supply(machine: Machine) -> Verdict:
+def power_supply(machine: AuditedMachine) -> Verdict:
     """power_supply class."""
     types = {path: machine.read(path) for path in machine.glob(_SUPPLIES, "*/type")}
     supplies = [path.rpartition("/")[0] for path, file in types.items() if file.text != "Battery"]
@@ -276,7 +270,7 @@ def power_supply(machine: Machine) -> Verdict:
     if any(file.number() for file in known):
         return passed("The machine runs on mains power", *(file.reading for file in known[:2]))
     if not known:
-        raise CannotTellError("the machine reports no power supply")
+        raise CannotTellError("the machine lists no power supply")
     return Verdict(
         Status.WARN, "The machine runs on battery", tuple(file.reading for file in known[:2])
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from noisetop.checks.files import FileText, shortened
-from noisetop.checks.machine import Machine
+from noisetop.checks.audited import AuditedMachine
 from noisetop.checks.result import Remedy
-from noisetop.checks.tasks import Task
-from noisetop.system import format_cpu_list
+from noisetop.machine.files import FileText, shortened
+from noisetop.machine.tasks import Task
+from noisetop.text.cpu_list import format_cpu_list
 
 _NAMED_AT_MOST = 60
 _LONGEST_VALUE = 200
@@ -47,7 +47,7 @@ def sysctl(file: FileText, value: str) -> Remedy:
     return Remedy(f"sysctl -w {name}={shlex.quote(value)}", back)
 
 
-def boot_argument(machine: Machine, argument: str) -> Remedy:
+def boot_argument(machine: AuditedMachine, argument: str) -> Remedy:
     """Adds to the kernel command line, with grubby where that is installed."""
     key = argument.partition("=")[0]
     if old := machine.cmdline.get(key):

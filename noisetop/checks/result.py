@@ -4,43 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from noisetop.checks.machine import Machine
+from noisetop.checks.audited import AuditedMachine
+from noisetop.checks.status import Goal, Status
+from noisetop.machine.reading import Reading
 
 SourcePattern = tuple[str, ...]
 """First steps of source paths, with wildcards as in fnmatch: ``("thread", "rcuo*")``."""
-
-
-class Status(StrEnum):
-    """Outcome of a check, worst first."""
-
-    FAIL = "fail"
-    WARN = "warn"
-    SKIP = "skip"
-    PASS = "pass"
-
-
-class Goal(StrEnum):
-    """What the machine is tuned for, where guides disagree."""
-
-    BENCHMARK = "benchmark"
-    REALTIME = "realtime"
-    THROUGHPUT = "throughput"
-
-
-LATENCY = frozenset({Goal.BENCHMARK, Goal.REALTIME})
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A file and its value as read, or why it has none."""
-
-    path: str
-    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +31,7 @@ class Verdict:
 
     status: Status
     cause: str
-    """One plain sentence: what is the case, in words that need no knowledge of the kernel."""
+    """One plain sentence: what is the case, in the terms of the kernel's documentation."""
     readings: tuple[Reading, ...] = ()
     remedy: Remedy | None = None
     caveat: str = ""
@@ -77,16 +48,8 @@ def passed(cause: str, *readings: Reading, caveat: str = "") -> Verdict:
 
 
 def skipped(reason: str, *readings: Reading) -> Verdict:
-    """It cannot be told, or does not apply here."""
+    """It is inconclusive, or does not apply here."""
     return Verdict(Status.SKIP, reason, readings)
-
-
-class CannotTellError(Exception):
-    """Raised inside a check when what it needs cannot be read; becomes a skip."""
-
-    def __init__(self, reason: str, *readings: Reading) -> None:
-        super().__init__(reason)
-        self.readings = readings
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +65,7 @@ class Check:
     why: str
     fix: str
     """The remedy in general; a verdict has the one for this machine."""
-    judge: Callable[[Machine], Verdict]
+    judge: Callable[[AuditedMachine], Verdict]
     caveat: str = ""
     explains: tuple[SourcePattern, ...] = ()
     goals: frozenset[Goal] = frozenset(Goal)
@@ -167,10 +130,10 @@ def check(
     rank: int = 100,
     needs_spare_cpu: bool = False,
     sources: str = "",
-) -> Callable[[Callable[[Machine], Verdict]], Check]:
+) -> Callable[[Callable[[AuditedMachine], Verdict]], Check]:
     """Turns a function that judges a machine into a Check; its module is the subject."""
 
-    def make(judge: Callable[[Machine], Verdict]) -> Check:
+    def make(judge: Callable[[AuditedMachine], Verdict]) -> Check:
         return Check(
             id=check_id,
             name=name,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from noisetop.checks import remedy
-from noisetop.checks.counters import Counters
-from noisetop.checks.machine import Machine, cpu_words
-from noisetop.checks.result import CannotTellError, Goal, Reading, Status, Verdict, check, passed
+from noisetop.checks.audited import AuditedMachine
+from noisetop.checks.result import Verdict, check, passed
+from noisetop.checks.status import Goal, Status
+from noisetop.machine.kernel_counters import KernelCounters
+from noisetop.machine.machine import cpu_words
+from noisetop.machine.reading import CannotTellError, Reading
 
 _CPU = "/sys/devices/system/cpu"
 _IDLE, _IOWAIT = 3, 4
 _BUSY_SHARE = 0.05
 
 
-def _busy_share(before: Counters, after: Counters, cpu: int) -> float:
+def _busy_share(before: KernelCounters, after: KernelCounters, cpu: int) -> float:
     """Part of the window in which a CPU was not idle, 0 to 1."""
     old, new = before.cpu_ticks.get(cpu, ()), after.cpu_ticks.get(cpu, ())
     if len(old) <= _IOWAIT or len(old) != len(new):
@@ -25,22 +28,22 @@ def _busy_share(before: Counters, after: Counters, cpu: int) -> float:
 @check(
     "C37",
     "core-shared",
-    question="Does no other CPU share a core with these?",
+    question="Does no sibling hardware thread share a core with these CPUs?",
     reads=(f"{_CPU}/smt/active", f"{_CPU}/cpu*/topology/thread_siblings_list", "/proc/stat"),
-    expected="no second hardware thread, or one that is isolated too and idle",
-    why="Two hardware threads share one core: when the other works, yours runs at half speed, and "
-    "no trace shows it.",
+    expected="no sibling hardware thread, or one that is isolated and idle",
+    why="Two hardware threads share one core: if one is busy, the other runs at about half speed, "
+    "and no trace shows it.",
     fix=f"echo 0 > {_CPU}/cpuN/online for the second thread, or nosmt at boot",
-    caveat="Taking a CPU offline stops all CPUs for a moment.",
+    caveat="Taking a CPU offline stops all CPUs briefly.",
     goals=frozenset({Goal.BENCHMARK, Goal.REALTIME}),
     rank=9,
     sources="Rigtorp's guide, cpu-isolation.rst, tuned",
 )
-def core_shared(machine: Machine) -> Verdict:
+def core_shared(machine: AuditedMachine) -> Verdict:
     """SMT siblings of N."""
     active = machine.read(f"{_CPU}/smt/active")
     if machine.virtual:
-        raise CannotTellError("only the host knows what shares a core with a virtual CPU")
+        raise CannotTellError("only the host can tell what shares a core with a virtual CPU")
     if active.text == "0":
         return passed("No core runs two hardware threads", active.reading)
     siblings: dict[int, int] = {}
@@ -52,13 +55,13 @@ def core_shared(machine: Machine) -> Verdict:
             readings.append(machine.read(path).reading)
     if not siblings:
         return passed("No other hardware thread shares a core with these CPUs", *readings)
-    apart = machine.isolated.union(machine.cpus)
-    open_ones = [cpu for cpu in sorted(siblings) if cpu not in apart]
+    isolated = machine.isolated.union(machine.cpus)
+    open_ones = [cpu for cpu in sorted(siblings) if cpu not in isolated]
     if open_ones:
         victims = sorted(siblings[cpu] for cpu in open_ones)
         return Verdict(
             Status.FAIL,
-            f"{cpu_words(open_ones)}, used by anything, share cores with {cpu_words(victims)}",
+            f"{cpu_words(open_ones)}, not isolated, share a core with {cpu_words(victims)}",
             tuple(readings[:4]),
             remedy=remedy.write_each(_CPU, [f"cpu{c}" for c in open_ones], "online", "0", "1"),
             cpus=tuple(victims),
@@ -66,7 +69,9 @@ def core_shared(machine: Machine) -> Verdict:
     return _isolated_pairs(machine, siblings, readings)
 
 
-def _isolated_pairs(machine: Machine, siblings: dict[int, int], readings: list[Reading]) -> Verdict:
+def _isolated_pairs(
+    machine: AuditedMachine, siblings: dict[int, int], readings: list[Reading]
+) -> Verdict:
     before, after, seconds = machine.need_window()
     shares = {cpu: _busy_share(before, after, cpu) for cpu in siblings}
     busy = sorted(cpu for cpu, share in shares.items() if share > _BUSY_SHARE)

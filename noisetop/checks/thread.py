@@ -6,26 +6,19 @@ import os
 import re
 
 from noisetop.checks import remedy
-from noisetop.checks.machine import Machine, cpu_words, quoted
-from noisetop.checks.result import (
-    LATENCY,
-    CannotTellError,
-    Reading,
-    Remedy,
-    SourcePattern,
-    Status,
-    Verdict,
-    check,
-    passed,
-)
-from noisetop.checks.tasks import Task, status_fields
-from noisetop.system import format_cpu_list
+from noisetop.checks.audited import AuditedMachine
+from noisetop.checks.result import Remedy, SourcePattern, Verdict, check, passed
+from noisetop.checks.status import LATENCY, Status
+from noisetop.machine.machine import cpu_words, quoted
+from noisetop.machine.reading import CannotTellError, Reading
+from noisetop.machine.tasks import Task, status_fields
+from noisetop.text.cpu_list import format_cpu_list
 
 _SYSTEMD_CONF = "/etc/systemd/system.conf"
 _DROP_IN = "/etc/systemd/system.conf.d/90-housekeeping.conf"
 
 
-def _visible(machine: Machine) -> tuple[Task, ...]:
+def _visible(machine: AuditedMachine) -> tuple[Task, ...]:
     if not machine.tasks:
         raise CannotTellError("no task can be seen below /proc")
     return machine.tasks
@@ -51,9 +44,9 @@ def _traced_name(task: Task) -> str:
 @check(
     "C25",
     "kernel-threads",
-    question="Do the kernel's movable threads stay on other CPUs?",
+    question="Are movable kernel threads kept off these CPUs?",
     reads=("/proc/*/status of kernel threads",),
-    expected="Cpus_allowed_list without the watched CPUs, but for threads bound to one CPU",
+    expected="Cpus_allowed_list without the watched CPUs, except for per-CPU threads",
     why="Memory reclaim, huge-page and other background threads may run here at any time.",
     fix="taskset -pc LIST for each of them",
     caveat="Lost at reboot; isolcpus=domain or an isolated cpuset partition keeps them away.",
@@ -62,7 +55,7 @@ def _traced_name(task: Task) -> str:
     needs_spare_cpu=True,
     sources="kernel-per-CPU-kthreads.rst, Rigtorp's guide",
 )
-def kernel_threads(machine: Machine) -> Verdict:
+def kernel_threads(machine: AuditedMachine) -> Verdict:
     """Kernel threads that may be moved and may run on N."""
     threads = [task for task in _visible(machine) if task.kernel]
     # Threads of interrupts follow their interrupt (C19); rcuo* is C07.
@@ -71,8 +64,8 @@ def kernel_threads(machine: Machine) -> Verdict:
     if not stray:
         if machine.tasks_hidden:
             raise CannotTellError(machine.tasks_hidden)
-        return passed(f"All {len(movable)} movable threads of the kernel stay on other CPUs")
-    cause = f"{len(stray)} threads of the kernel may run here although they could be elsewhere: "
+        return passed(f"All {len(movable)} movable kernel threads are kept off these CPUs")
+    cause = f"{len(stray)} movable kernel threads may run here: "
     return Verdict(
         Status.FAIL,
         cause + quoted((task.comm for task in stray), most=4),
@@ -86,18 +79,18 @@ def kernel_threads(machine: Machine) -> Verdict:
 @check(
     "C26",
     "other-programs",
-    question="Do other programs stay on other CPUs?",
+    question="Are other programs kept off these CPUs?",
     reads=("/proc/*/task/*/status", "/proc/*/task/*/stat"),
     expected="only programs bound to the watched CPUs may run there",
-    why="A second program on the same CPU takes turns with yours, and brings the tick back.",
+    why="A second program competes with yours for the CPU and turns the tick on.",
     fix="taskset -pc LIST TID, CPUAffinity= of systemd, or a cpuset",
-    caveat="Threads born later inherit the mask of the one that starts them.",
+    caveat="New threads inherit the mask of their parent.",
     explains=(("thread",),),
     rank=4,
     needs_spare_cpu=True,
     sources="cpu-isolation.rst, tuned",
 )
-def other_programs(machine: Machine) -> Verdict:
+def other_programs(machine: AuditedMachine) -> Verdict:
     """User tasks that may run on N besides those bound to it."""
     own = {task.tid for task in machine.workload}
     others = [
@@ -124,7 +117,7 @@ def other_programs(machine: Machine) -> Verdict:
     )
 
 
-def _configured_affinity(machine: Machine) -> Reading | None:
+def _configured_affinity(machine: AuditedMachine) -> Reading | None:
     """The last CPUAffinity= in systemd's configuration."""
     found = None
     for path in (_SYSTEMD_CONF, *machine.glob("/etc/systemd/system.conf.d", "*.conf")):
@@ -139,14 +132,14 @@ def _configured_affinity(machine: Machine) -> Reading | None:
     question="Are services started on other CPUs?",
     reads=("/proc/1/status", _SYSTEMD_CONF, "/etc/systemd/system.conf.d/*.conf"),
     expected="the first process, whose mask all services inherit, may not use the watched CPUs",
-    why="Each service that starts may otherwise land here.",
+    why="Otherwise each service that starts may run here.",
     fix="CPUAffinity=LIST in the [Manager] section of systemd's system.conf",
-    caveat="Counts for services that start afterwards.",
+    caveat="Applies to services that start afterwards.",
     explains=(("thread",),),
     needs_spare_cpu=True,
     sources="tuned, OpenShift tuning operator",
 )
-def service_affinity(machine: Machine) -> Verdict:
+def service_affinity(machine: AuditedMachine) -> Verdict:
     """Mask of PID 1, which is what CPUAffinity= sets."""
     if machine.container:
         raise CannotTellError("the services of the host are hidden in this container")
@@ -177,10 +170,10 @@ def service_affinity(machine: Machine) -> Verdict:
 @check(
     "C58",
     "bound-threads",
-    question="Do the kernel's threads that belong to these CPUs sleep?",
+    question="Are the per-CPU kernel threads of these CPUs idle?",
     reads=("/proc/*/status of kernel threads bound to one CPU, twice",),
     expected="no context switch within the window",
-    why="They cannot be moved, so only what makes them run can be stopped.",
+    why="They cannot be moved; only what wakes them can be stopped.",
     fix="see which work runs: noisetop top -c LIST",
     explains=(
         ("thread", "ksoftirqd/*"),
@@ -195,7 +188,7 @@ def service_affinity(machine: Machine) -> Verdict:
     goals=LATENCY,
     sources="kernel-per-CPU-kthreads.rst",
 )
-def bound_threads(machine: Machine) -> Verdict:
+def bound_threads(machine: AuditedMachine) -> Verdict:
     """Context switches of per-CPU kernel threads."""
     if machine.tasks_hidden:
         raise CannotTellError(machine.tasks_hidden)
@@ -206,14 +199,14 @@ def bound_threads(machine: Machine) -> Verdict:
         if task.kernel and len(task.allowed or ()) == 1 and machine.hit(task.allowed or ())
     ]
     if not bound:
-        raise CannotTellError("no kernel thread is bound to these CPUs")
+        raise CannotTellError("no per-CPU kernel thread is bound to these CPUs")
     ran = {
         task: more
         for task in bound
         if (more := after.switches.get(task.tid, 0) - before.switches.get(task.tid, 0)) > 0
     }
     if not ran:
-        return passed(f"{len(bound)} bound threads of the kernel slept for {seconds:.1f} s")
+        return passed(f"{len(bound)} per-CPU kernel threads were idle for {seconds:.1f} s")
     worst = sorted(ran, key=lambda task: -ran[task])
     busy = any(ran[task] / seconds > 1 or task.comm.startswith("idle_inject/") for task in worst)
     reading = Reading(
@@ -221,7 +214,7 @@ def bound_threads(machine: Machine) -> Verdict:
     )
     return Verdict(
         Status.FAIL if busy else Status.WARN,
-        "Threads of the kernel that belong to these CPUs ran: "
+        "Per-CPU kernel threads of these CPUs ran: "
         + quoted((f"{task.comm} {ran[task]} times" for task in worst), most=4),
         (reading,),
         explains=_sources(worst),

@@ -6,8 +6,11 @@ import os
 import re
 
 from noisetop.checks import remedy
-from noisetop.checks.machine import Machine, quoted
-from noisetop.checks.result import CannotTellError, Reading, Status, Verdict, check, passed
+from noisetop.checks.audited import AuditedMachine
+from noisetop.checks.result import Verdict, check, passed
+from noisetop.checks.status import Status
+from noisetop.machine.machine import quoted
+from noisetop.machine.reading import CannotTellError, Reading
 
 _PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _TRACING_LINKS = re.compile(
@@ -15,7 +18,7 @@ _TRACING_LINKS = re.compile(
 )
 
 
-def _holders(machine: Machine) -> list[str]:
+def _holders(machine: AuditedMachine) -> list[str]:
     """Processes that hold performance counters or BPF programs for tracing open."""
     found = []
     for file in machine.open_files:
@@ -33,10 +36,10 @@ def _holders(machine: Machine) -> list[str]:
 @check(
     "C44",
     "tracers",
-    question="Does nobody trace or profile this machine?",
+    question="Is this machine free of tracers and profilers?",
     reads=(f"{_PLACES[0]}/current_tracer", f"{_PLACES[0]}/events/enable", "/proc/*/fd"),
     expected="the tracer nop, no event enabled, no performance counter open",
-    why="Tracing makes each traced step slower; sampling interrupts, and can keep the tick alive "
+    why="Tracing slows down each traced step; sampling interrupts, and can keep the tick running "
     "on every CPU.",
     fix="stop the tracer or profiler; echo nop > current_tracer",
     explains=(
@@ -47,7 +50,7 @@ def _holders(machine: Machine) -> list[str]:
     ),
     sources="pyperf, kernel/events/core.c",
 )
-def tracers(machine: Machine) -> Verdict:
+def tracers(machine: AuditedMachine) -> Verdict:
     """ftrace, perf and BPF users."""
     place = next((p for p in _PLACES if machine.read(f"{p}/current_tracer").ok), "")
     current = machine.read(f"{place or _PLACES[0]}/current_tracer")
@@ -56,7 +59,7 @@ def tracers(machine: Machine) -> Verdict:
     if place and current.text not in ("nop", ""):
         return Verdict(
             Status.FAIL,
-            f"The kernel's own tracer is on ({current.text}) and slows down what it traces",
+            f"A kernel tracer is on ({current.text}) and slows down what it traces",
             readings,
             remedy=remedy.write(current, "nop"),
         )
@@ -65,12 +68,12 @@ def tracers(machine: Machine) -> Verdict:
         cause = "Others trace or profile this machine: " + quoted(holders, most=4)
         return Verdict(Status.WARN, cause, (*readings, Reading("/proc/*/fd", holders[0])))
     if events.text in ("1", "X"):
-        cause = "Trace events are switched on and slow down what they record"
+        cause = "Trace events are enabled and slow down what they record"
         fix = remedy.write(events, "0", undo="1") if events.text == "1" else None
         return Verdict(Status.WARN, cause, readings, remedy=fix)
-    unread = next((file for file in (current, events) if not file.ok), None)
-    if unread:
-        raise CannotTellError(f"{unread.path} {unread.why}", *readings)
+    unreadable = next((file for file in (current, events) if not file.ok), None)
+    if unreadable:
+        raise CannotTellError(f"{unreadable.path} {unreadable.why}", *readings)
     if machine.open_files_hidden:
-        raise CannotTellError("what other programs hold open is hidden: run as root", *readings)
-    return passed("Nobody traces or profiles this machine", *readings)
+        raise CannotTellError("open files of other programs are hidden: run as root", *readings)
+    return passed("This machine has no tracer or profiler running", *readings)

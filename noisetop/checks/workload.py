@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import re
 
-from noisetop.checks.files import FileText, cpu_set
-from noisetop.checks.machine import Machine, cpu_words, quoted
+from noisetop.checks.audited import AuditedMachine
 from noisetop.checks.remedy import pin, sysctl, write
-from noisetop.checks.result import (
-    CannotTellError,
-    Goal,
-    Reading,
-    Remedy,
-    Status,
-    Verdict,
-    check,
-    passed,
-)
-from noisetop.checks.tasks import Task, status_fields
-from noisetop.system import format_cpu_list
+from noisetop.checks.result import Remedy, Verdict, check, passed
+from noisetop.checks.status import Goal, Status
+from noisetop.machine.cgroups import cgroup_directories
+from noisetop.machine.files import FileText
+from noisetop.machine.machine import cpu_words, quoted
+from noisetop.machine.reading import CannotTellError, Reading
+from noisetop.machine.tasks import Task, status_fields
+from noisetop.text.cpu_list import cpu_set, format_cpu_list
 
 _RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
-_DEEPEST_CGROUP = 32
 _LOCKED_SHARE = 0.9
 
 
@@ -31,13 +25,13 @@ _LOCKED_SHARE = 0.9
     question="Is each thread of the program bound to one CPU?",
     reads=("/proc/PID/task/*/status",),
     expected="Cpus_allowed_list with one watched CPU",
-    why="A thread that may move loses its caches when it does, and isolated CPUs are never "
+    why="A thread that migrates loses its caches, and isolated CPUs are never "
     "balanced: threads pile up on one of them.",
     fix="taskset -cp CPU TID",
     explains=(("thread", "self", "*"), ("thread", "migration/*")),
     sources="Rigtorp's guide",
 )
-def program_bound(machine: Machine) -> Verdict:
+def program_bound(machine: AuditedMachine) -> Verdict:
     """Masks of the workload's threads."""
     threads = machine.need_workload()
     if any(task.allowed is None for task in threads):
@@ -51,7 +45,7 @@ def program_bound(machine: Machine) -> Verdict:
     first = loose[0]
     return Verdict(
         Status.FAIL if free and len(machine.online) > 1 else Status.WARN,
-        f"{len(loose)} threads of the program may move between CPUs: "
+        f"{len(loose)} threads of the program may migrate between CPUs: "
         + quoted((task.label() for task in loose), most=4),
         (reading,),
         remedy=Remedy(
@@ -70,16 +64,16 @@ def _mask_reading(task: Task) -> Reading:
 @check(
     "C30",
     "program-policy",
-    question="Does no other program go before yours?",
+    question="Does no other program have a higher priority than yours?",
     reads=("/proc/*/task/*/stat",),
-    expected="no other real-time program may use the watched CPUs, and no two take turns",
-    why="A real-time task takes the CPU at once and keeps it for as long as it wants.",
-    fix="chrt -f -p PRIORITY TID, or move the other one",
+    expected="no other real-time program may use the watched CPUs, and no two threads share one",
+    why="A real-time task preempts at once and keeps the CPU as long as it is runnable.",
+    fix="chrt -f -p PRIORITY TID, or move the other task",
     caveat="A real-time program that never sleeps can starve the kernel's own threads.",
     explains=(("thread",),),
     sources="Red Hat real-time guide, sched(7)",
 )
-def program_policy(machine: Machine) -> Verdict:
+def program_policy(machine: AuditedMachine) -> Verdict:
     """Scheduling policies on N."""
     threads = machine.need_workload()
     own = {task.tid for task in threads}
@@ -88,7 +82,7 @@ def program_policy(machine: Machine) -> Verdict:
     if shared:
         return Verdict(
             Status.FAIL,
-            f"Several threads of the program take turns on {cpu_words(shared)}",
+            f"Several threads of the program compete for {cpu_words(shared)}",
             tuple(Reading(f"{t.directory}/stat", f"policy {t.policy} (RR)") for t in turns[:2]),
             cpus=tuple(shared),
         )
@@ -104,10 +98,10 @@ def program_policy(machine: Machine) -> Verdict:
     if not rivals or all(task.realtime for task in threads):
         if machine.tasks_hidden:
             raise CannotTellError(machine.tasks_hidden)
-        return passed("No other program goes before yours", *readings)
+        return passed("No other program has a higher priority than yours", *readings)
     return Verdict(
         Status.WARN,
-        "Real-time programs go before yours: " + quoted((t.label() for t in rivals), most=4),
+        "Real-time programs have a higher priority: " + quoted((t.label() for t in rivals), most=4),
         (*readings, _mask_reading(rivals[0])),
         remedy=pin(rivals, machine.keep),
         explains=(("thread",),),
@@ -117,52 +111,42 @@ def program_policy(machine: Machine) -> Verdict:
 @check(
     "C31",
     "realtime-throttling",
-    question="May real-time tasks use all of their CPU's time?",
+    question="Is real-time throttling off?",
     reads=(_RT_RUNTIME,),
     expected="-1",
-    why="At the default, older kernels stop real-time tasks for 50 ms in each second.",
+    why="By default, older kernels throttle real-time tasks for 50 ms in each second.",
     fix="sysctl -w kernel.sched_rt_runtime_us=-1",
-    caveat="A real-time task that never sleeps then starves its CPU. On newer kernels the reserve "
-    "for normal tasks (C10) plays this part.",
+    caveat="A real-time task that never sleeps then starves its CPU. On newer kernels the fair "
+    "server (C10) has this role.",
     explains=(("timer", "*", "sched_rt_period_timer"),),
     goals=frozenset({Goal.REALTIME}),
     sources="tuned realtime, sched-rt-group.rst",
 )
-def realtime_throttling(machine: Machine) -> Verdict:
+def realtime_throttling(machine: AuditedMachine) -> Verdict:
     """kernel.sched_rt_runtime_us."""
     runtime_us = machine.need_number(_RT_RUNTIME)
     file = machine.read(_RT_RUNTIME)
     if runtime_us == -1:
-        return passed("Real-time tasks may use all of their CPU's time", file.reading)
+        return passed("Real-time throttling is off", file.reading)
     return Verdict(
         Status.WARN,
-        "Real-time tasks may be stopped for a part of each second",
+        "Real-time throttling is on",
         (file.reading,),
         remedy=sysctl(file, "-1"),
     )
 
 
-def _cgroup_dirs(machine: Machine, pid: int, controller: str) -> list[str]:
-    """Directories of a process's cgroup and its parents, the innermost first; v2, else v1."""
-    places: dict[str, str] = {}
-    for line in machine.read(f"/proc/{pid}/cgroup").text.splitlines():
-        _, _, rest = line.partition(":")
-        names, _, path = rest.partition(":")
-        for name in names.split(","):
-            places[name] = path
-    base, path = machine.cgroup2, places.get("", "")
-    if controller in places:
-        base, path = f"/sys/fs/cgroup/{controller}", places[controller]
-    steps = [step for step in path.split("/") if step and step != ".."][:_DEEPEST_CGROUP]
-    dirs = ["/".join([base, *steps[:depth]]) for depth in range(len(steps), -1, -1)]
-    return dirs if base else []
+def _cgroup_directories(machine: AuditedMachine, pid: int, controller: str) -> list[str]:
+    """Directories of a process's cgroup and its parents, the innermost first."""
+    memberships = machine.read(f"/proc/{pid}/cgroup").text
+    return cgroup_directories(memberships, machine.read("/proc/mounts").text, controller)
 
 
-def quota_limits(machine: Machine, pid: int) -> list[FileText]:
+def quota_limits(machine: AuditedMachine, pid: int) -> list[FileText]:
     """Files with the CPU quotas of a task's control groups, its own first; perhaps unreadable."""
     files = [
         machine.read(f"{directory}/{name}")
-        for directory in _cgroup_dirs(machine, pid, "cpu")
+        for directory in _cgroup_directories(machine, pid, "cpu")
         for name in ("cpu.max", "cpu.cfs_quota_us")
     ]
     return [file for file in files if not file.missing]
@@ -171,17 +155,17 @@ def quota_limits(machine: Machine, pid: int) -> list[FileText]:
 @check(
     "C32",
     "cpu-quota",
-    question="May the program use its CPU all the time?",
+    question="Is the program free of a CPU quota?",
     reads=("cpu.max of the program's cgroups (cpu.cfs_quota_us with cgroup v1)",),
     expected="max",
-    why="A quota stops the program for the rest of each period once it is used up, and keeps the "
-    "tick alive.",
+    why="An exhausted quota throttles the program for the rest of each period, and keeps the "
+    "tick running.",
     fix="echo max > cpu.max of that cgroup",
     caveat="Container limits come from here: in Kubernetes use the static CPU manager.",
     explains=(("timer", "*", "sched_cfs_period_timer"), ("timer", "*", "sched_cfs_slack_timer")),
     sources="kernel/sched/fair.c, cgroup-v2.rst",
 )
-def cpu_quota(machine: Machine) -> Verdict:
+def cpu_quota(machine: AuditedMachine) -> Verdict:
     """Quotas on the way to the root of the hierarchy."""
     pid = machine.need_workload()[0].pid
     limits = quota_limits(machine, pid)
@@ -194,7 +178,7 @@ def cpu_quota(machine: Machine) -> Verdict:
             new = "max" if file.path.endswith("cpu.max") else "-1"
             return Verdict(
                 Status.FAIL,
-                "A quota stops the program once it has used its share of a period",
+                "A CPU quota throttles the program",
                 (file.reading,),
                 remedy=write(file, new),
             )
@@ -209,16 +193,16 @@ def cpu_quota(machine: Machine) -> Verdict:
 @check(
     "C42",
     "memory-locked",
-    question="Is the program's memory kept in RAM?",
+    question="Is the program's memory locked?",
     reads=("/proc/PID/status", "/proc/PID/limits", "/proc/PID/stat, twice"),
     expected="VmLck about as large as VmRSS",
-    why="Memory that is not locked can be taken away; touching it again costs µs, or ms from disk.",
+    why="Memory that is not locked can be reclaimed; the next access faults: µs, or ms from disk.",
     fix="mlockall(MCL_CURRENT|MCL_FUTURE) in the program; memlock in /etc/security/limits.conf",
     explains=(("fault",),),
     goals=frozenset({Goal.REALTIME, Goal.BENCHMARK}),
     sources="Red Hat real-time guide",
 )
-def memory_locked(machine: Machine) -> Verdict:
+def memory_locked(machine: AuditedMachine) -> Verdict:
     """VmLck, RLIMIT_MEMLOCK and major faults of the workload."""
     threads = machine.need_workload()
     pid = threads[0].pid
@@ -229,17 +213,17 @@ def memory_locked(machine: Machine) -> Verdict:
     status = Reading(f"/proc/{pid}/status", f"VmLck {locked} kB, VmRSS {resident} kB")
     faults = _major_faults(machine, threads)
     if faults:
-        cause = f"The program waited {faults} times for memory from disk"
+        cause = f"The program had {faults} major page faults"
         return Verdict(Status.FAIL, cause, (status,), explains=(("fault",),))
     if locked >= _LOCKED_SHARE * resident:
-        return passed("The program's memory is kept in RAM", status)
+        return passed("The program's memory is locked", status)
     limits = machine.read(f"/proc/{pid}/limits")
     match = re.search(r"(?m)^Max locked memory\s+(\S+)", limits.text)
     limit = Reading(limits.path, match[0] if match else limits.reading.value)
     if match and match[1] == "unlimited":
-        cause = "The program may keep its memory in RAM but has not asked for it"
+        cause = "The program's memory is not locked (no mlockall), although its limit allows it"
     else:
-        cause = "The program's memory may be taken away, and it may not lock all of it"
+        cause = "The program's memory is not locked, and its memlock limit is too low"
     return Verdict(Status.WARN, cause, (status, limit))
 
 
@@ -248,7 +232,7 @@ def _kib(text: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _major_faults(machine: Machine, threads: tuple[Task, ...]) -> int:
+def _major_faults(machine: AuditedMachine, threads: tuple[Task, ...]) -> int:
     if machine.window is None:
         return 0
     before, after = machine.window.before.major_faults, machine.window.after.major_faults
@@ -258,18 +242,18 @@ def _major_faults(machine: Machine, threads: tuple[Task, ...]) -> int:
 @check(
     "C49",
     "program-cpuset",
-    question="Does the program's cgroup hold these CPUs and no others?",
+    question="Does the program's cgroup contain these CPUs and no others?",
     reads=("cpuset.cpus.effective of the program's cgroup (cpuset.effective_cpus with v1)",),
     expected="only watched CPUs",
-    why="A cgroup without a CPU keeps the program off it, whatever taskset says.",
+    why="A cgroup without a CPU keeps the program off it, regardless of taskset.",
     fix="echo LIST > cpuset.cpus of that cgroup",
     explains=(("thread",),),
     sources="cgroup-v2.rst",
 )
-def program_cpuset(machine: Machine) -> Verdict:
+def program_cpuset(machine: AuditedMachine) -> Verdict:
     """Effective CPUs of the workload's cgroup."""
     pid = machine.need_workload()[0].pid
-    for directory in _cgroup_dirs(machine, pid, "cpuset"):
+    for directory in _cgroup_directories(machine, pid, "cpuset"):
         for name in ("cpuset.cpus.effective", "cpuset.effective_cpus"):
             file = machine.read(f"{directory}/{name}")
             cpus = cpu_set(file.text) if file.ok else None
@@ -282,7 +266,7 @@ def program_cpuset(machine: Machine) -> Verdict:
                 cause = f"The program's cgroup keeps it off {cpu_words(lacking)}"
                 return Verdict(Status.FAIL, cause, (file.reading,), remedy=fix, cpus=tuple(lacking))
             if cpus.issubset(machine.cpus):
-                return passed("The program's cgroup holds these CPUs only", file.reading)
-            cause = "The program's cgroup also holds other CPUs: only its own mask keeps it here"
+                return passed("The program's cgroup contains these CPUs only", file.reading)
+            cause = "The program's cgroup also contains other CPUs: only its affinity keeps it here"
             return Verdict(Status.WARN, cause, (file.reading,), remedy=fix)
-    raise CannotTellError("no cpuset of the program can be seen")
+    raise CannotTellError("no cpuset of the program is visible")

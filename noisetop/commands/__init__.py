@@ -1,31 +1,27 @@
-"""The verbs of the command line, one module each: NAME, HELP, add_arguments(parser), run(args)."""
+"""The commands, one module each: see noisetop.command_line.command.Command."""
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import pkgutil
-from typing import Protocol, cast
+from typing import cast
 
+from noisetop.command_line.command import Command
 
-class Command(Protocol):
-    """What a module in this package offers."""
-
-    NAME: str
-    HELP: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declares the options."""
-
-    def run(self, args: argparse.Namespace) -> int:
-        """Does the work; the exit status."""
+DEFAULT_COMMAND = "top"
+"""What runs without a command."""
 
 
 def command_names() -> list[str]:
-    """Names of the modules, which are the names of the verbs."""
+    """Names of the modules, which are the names of the commands."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_")
 
 
 def load_command(name: str) -> Command:
-    """The module of one verb; the others are not imported."""
+    """The module of one command; the others are not imported."""
     return cast(Command, importlib.import_module(f"{__name__}.{name}"))
+
+
+def all_commands() -> list[Command]:
+    """The modules of all commands, in alphabetical order."""
+    return [load_command(name) for name in command_names()]

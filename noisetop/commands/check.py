@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import time
 from contextlib import suppress
 
-from noisetop import housekeeping, system
-from noisetop.checks import Goal, Machine, Status, page, run_checks
-from noisetop.checks.counters import Window, sample
-from noisetop.checks.spin import spin
+from noisetop.checks import AuditedMachine, Goal, Status, page, run_checks
+from noisetop.command_line.command import Example
 from noisetop.errors import EXIT_LIMIT, UsageError
-from noisetop.units import parse_duration
+from noisetop.machine import affinity, system
+from noisetop.machine.kernel_counters import Window, read_counters
+from noisetop.machine.spin import spin
+from noisetop.text.layout import output_width
+from noisetop.text.terminal_output import add_pager_argument, print_lines
+from noisetop.text.units import parse_duration
 from noisetop.version import version
 
 NAME = "check"
-HELP = "is this machine set up to leave these CPUs alone?"
+HELP = "audit the isolation of CPUs"
+DESCRIPTION = (
+    "Audits how the kernel, the firmware and the machine are configured for low noise on the "
+    "given CPUs and prints one line per check; with -v also what was read, what is expected and "
+    "how to change it. It changes nothing itself and needs no privileges."
+)
+EXAMPLES = (
+    Example("noisetop check", "audit the isolated CPUs, otherwise all"),
+    Example("noisetop check -c 2-3 -v", "audit two CPUs, with readings and remedies"),
+    Example("noisetop check -c 2-3 --spin 1s", "also measure gaps with a spinning thread"),
+    Example(
+        "noisetop check -c 2-3 --json --fail-on fail",
+        "for scripts: JSON, and exit status 3 if a check fails",
+    ),
+)
 
-_NARROWEST, _WIDEST = 60, 100
+_NARROWEST = 60
 _AT_LEAST = {"warn": (Status.WARN, Status.FAIL), "fail": (Status.FAIL,)}
 
 
@@ -33,28 +49,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-p",
         "--pid",
         type=int,
-        help="the program that the CPUs are meant for; default: those bound",
+        help="the program that the CPUs are isolated for; default: programs bound to them",
     )
     parser.add_argument(
         "-d",
         "--duration",
+        metavar="TIME",
         default="2s",
-        help="how long to watch the kernel's counters; default: %(default)s",
+        help="how long to sample the kernel's counters; default: %(default)s",
     )
     parser.add_argument(
         "--goal",
         choices=[goal.value for goal in Goal],
         default=Goal.REALTIME.value,
-        help="what the machine is for, where guides disagree; default: %(default)s",
+        help="purpose of the machine, where tuning guides disagree; default: %(default)s",
     )
     parser.add_argument(
         "--spin",
-        metavar="DURATION",
-        help="also run a loop on each of the CPUs in turn for so long, and judge its gaps",
+        metavar="TIME",
+        help="also spin on each CPU in turn for this long, and check the gaps",
     )
-    parser.add_argument("--json", action="store_true", help="write JSON")
     parser.add_argument(
-        "--fail-on", choices=sorted(_AT_LEAST), help="exit with status 3 when a check ends so"
+        "-v", "--verbose", action="store_true", help="readings, reasons and remedies of each check"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    add_pager_argument(parser)
+    parser.add_argument(
+        "--fail-on",
+        choices=sorted(_AT_LEAST),
+        help="exit with status 3 if a check is at least this bad",
     )
 
 
@@ -68,51 +91,46 @@ def run(args: argparse.Namespace) -> int:
     try:
         machine.window = _watch(machine, duration_ns)
     finally:
-        housekeeping.bind(allowed)
+        affinity.bind(allowed)
     if spin_ns:
         machine.spins = tuple(spin(cpu, spin_ns) for cpu in machine.cpus)
     _step_aside(machine.cpus)
     try:
         results = run_checks(machine)
     finally:
-        housekeeping.bind(allowed)
+        affinity.bind(allowed)
     if args.json:
-        _write(page.as_json(results, machine, version()))
+        sys.stdout.write(page.as_json(results, machine, version()))
     else:
-        width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
-        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        _write(page.text(results, machine, width=width, colour=colour))
+        width = max(_NARROWEST, output_width())
+        lines_of = page.verbose_lines if args.verbose else page.brief_lines
+        print_lines(lines_of(results, machine, width=width), pager=args.pager)
     crossed = args.fail_on and any(r.status in _AT_LEAST[args.fail_on] for r in results)
     return EXIT_LIMIT if crossed else 0
 
 
-def _machine(args: argparse.Namespace) -> Machine:
-    machine = Machine(goal=Goal(args.goal), pid=args.pid)
+def _machine(args: argparse.Namespace) -> AuditedMachine:
+    machine = AuditedMachine(goal=Goal(args.goal), pid=args.pid)
     if args.pid is not None and not any(task.pid == args.pid for task in machine.tasks):
         raise UsageError(f"there is no process {args.pid}: see ps -e")
     cpus = None
     if args.cpus:
-        cpus = system.check_cpus(system.parse_cpu_list(args.cpus))
+        cpus = system.cpus_from_list(args.cpus)
     elif args.pid is not None:
         cpus = tuple(sorted(frozenset().union(*(t.allowed or () for t in machine.workload))))
-    return Machine(goal=Goal(args.goal), pid=args.pid, cpus=cpus) if cpus else machine
+    return AuditedMachine(goal=Goal(args.goal), pid=args.pid, cpus=cpus) if cpus else machine
 
 
 def _step_aside(watched: tuple[int, ...]) -> None:
     """The audit itself must not run where it looks."""
     # An unprivileged container may forbid even this; the checks are then a little in their own way.
     with suppress(PermissionError):
-        if others := housekeeping.choose(watched):
-            housekeeping.bind(others)
+        if others := affinity.choose(watched):
+            affinity.bind(others)
 
 
-def _watch(machine: Machine, duration_ns: int) -> Window:
-    counted = machine.counted
-    before = sample(machine, counted)
+def _watch(machine: AuditedMachine, duration_ns: int) -> Window:
+    scope = machine.counter_scope
+    before = read_counters(machine, scope)
     time.sleep(duration_ns / 1e9)
-    return Window(before, sample(machine, counted))
-
-
-def _write(text: str) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    return Window(before, read_counters(machine, scope))

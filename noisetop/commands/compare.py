@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from noisetop.command_line.command import Example
 from noisetop.compare.comparison import ALPHA, compare
 from noisetop.compare.report import comparison_as_dict, comparison_lines
 from noisetop.compare.sample import (
@@ -18,62 +19,79 @@ from noisetop.compare.sample import (
 from noisetop.compare.values import compare_values, measured_of_result
 from noisetop.compare.values_report import value_lines, values_as_dict
 from noisetop.errors import UsageError
-from noisetop.open_recording import open_recording
-from noisetop.probe.result import ProbeResult, looks_like_result, read_result
+from noisetop.gaps.result import ProbeResult, looks_like_result, read_result
+from noisetop.recording.open import open_recording
+from noisetop.text.layout import output_width
+from noisetop.text.terminal_output import add_pager_argument, print_lines
 
 NAME = "compare"
-HELP = "what changed between two recordings or probe results, and whether it is chance"
+HELP = "compare two recordings or probe results, with significance tests"
+DESCRIPTION = (
+    "Compares two recordings, or two results of one kind of probe, source by source: time, "
+    "rate and mean duration, with confidence intervals. A change is reported as significant "
+    "only if it is unlikely to be chance."
+)
+EXAMPLES = (
+    Example("noisetop compare before.noisetop after.noisetop", "compare two recordings"),
+    Example(
+        "noisetop compare before.noisetop after.noisetop --alpha 0.001",
+        "with a stricter significance level",
+    ),
+    Example(
+        "noisetop compare spin-a.json spin-b.json --json", "compare two probe results, as JSON"
+    ),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
-    parser.add_argument("a", metavar="A", type=Path, help="a recording or a result of a probe")
-    parser.add_argument("b", metavar="B", type=Path, help="another one of the same kind")
+    parser.add_argument("a", metavar="A", type=Path, help="a recording or a probe result")
+    parser.add_argument("b", metavar="B", type=Path, help="another of the same kind")
     parser.add_argument(
         "--alpha",
-        metavar="CHANCE",
+        metavar="RATE",
         type=float,
         default=ALPHA,
-        help="allowed chance of even one false finding among all sources; default: %(default)s",
+        help="family-wise error rate over all sources; default: %(default)s",
     )
     parser.add_argument(
         "--top",
         metavar="N",
         type=int,
         default=15,
-        help="sources without a significant change to list; default: %(default)s",
+        help="number of sources without a significant change to list; default: %(default)s",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    add_pager_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Compares and prints."""
-    if args.workload:
-        raise UsageError("compare runs no command: noisetop record -- CMD does")
     if not 0 < args.alpha < 1:
-        raise UsageError("--alpha takes a chance between 0 and 1, as in 0.01")
+        raise UsageError("--alpha takes a rate between 0 and 1, as in 0.01")
     if args.top < 0:
         raise UsageError("--top takes a number, 0 or more")
-    told, lines = _compare(args)
+    content, lines = _compare(args)
     if args.json:
-        print(json.dumps(told).replace("\x7f", "\\u007f"))
+        print(json.dumps(content).replace("\x7f", "\\u007f"))
     else:
-        print("\n".join(lines))
+        print_lines(lines, pager=args.pager)
     return 0
 
 
 def _compare(args: argparse.Namespace) -> tuple[dict[str, object], Iterator[str]]:
     """The comparison for JSON and as text."""
+    width = output_width()
     results = _results(args.a, args.b)
     if results and results[0].kind != "spin":
         one, other = (
             measured_of_result(str(p), r) for p, r in zip((args.a, args.b), results, strict=True)
         )
         values = compare_values(one, other, args.alpha)
-        return values_as_dict(values), value_lines(values)
+        return values_as_dict(values), value_lines(values, width)
     samples = _of_results(args.a, args.b, *results) if results else _of_recordings(args.a, args.b)
     comparison = compare(*samples, alpha=args.alpha)
-    return comparison_as_dict(comparison), comparison_lines(comparison, args.top)
+    return comparison_as_dict(comparison), comparison_lines(comparison, args.top, width)
 
 
 def _results(a: Path, b: Path) -> tuple[ProbeResult, ProbeResult] | None:

@@ -3,35 +3,51 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from noisetop import housekeeping
-from noisetop.capture import Capture
-from noisetop.checks import CheckResult, Machine, run_checks
-from noisetop.commands._session import Session, add_session_arguments
+from noisetop.checks import AuditedMachine, CheckResult, run_checks
+from noisetop.command_line.command import Example
 from noisetop.diagnosis import Diagnosis, diagnose, page, saved
 from noisetop.diagnosis.evidence import evidence_of
 from noisetop.errors import NoisetopError, UsageError
-from noisetop.open_recording import open_recording
-from noisetop.output import check_output, output_file
-from noisetop.recording import Recording
-from noisetop.tracer import Tracer
+from noisetop.machine import affinity
+from noisetop.output import Output, check_output
+from noisetop.recording.open import open_recording
+from noisetop.recording.recording import Recording
+from noisetop.session.notice import notice
+from noisetop.session.options import add_run_arguments
+from noisetop.session.traced_run import TracedRun
+from noisetop.text.terminal_output import add_pager_argument, print_lines
 from noisetop.version import version
 
 NAME = "diagnose"
-HELP = "observed noise, its causes and their remedies"
+HELP = "find the causes of noise and their remedies"
+DESCRIPTION = (
+    "Matches the observed noise with known causes. For each it prints what it costs, the "
+    "evidence, the remedy with its undo command, and the confidence. FILE is a recording; "
+    "without one it traces the target now."
+)
+EXAMPLES = (
+    Example("noisetop diagnose -c 2-3 -d 30s", "trace two CPUs for 30 seconds and diagnose them"),
+    Example("noisetop diagnose noise.noisetop", "diagnose a recording"),
+    Example(
+        "noisetop diagnose -c 2-3 --save before.json",
+        "keep the diagnosis, to compare a later one with it",
+    ),
+    Example(
+        "noisetop diagnose -c 2-3 --against before.json",
+        "show which causes are resolved, remaining and new",
+    ),
+)
 
 _DEFAULT_DURATION = "10s"
-_CHECK_INTERVAL_NS = 500_000_000
 _NARROWEST, _WIDEST = 60, 100
 
 
@@ -42,25 +58,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         nargs="?",
-        help=f"a recording or a trace of noisetop; default: trace now, for {_DEFAULT_DURATION}",
+        help=f"a recording or a trace of noisetop; default: trace now for {_DEFAULT_DURATION}",
     )
-    add_session_arguments(parser)
+    add_run_arguments(
+        parser, default_duration=f"{_DEFAULT_DURATION}, or until the command after -- ends"
+    )
     # Without the stacks many a sender is known but not what it was doing.
     parser.set_defaults(stacks=True)
     parser.add_argument(
         "--top", metavar="N", type=int, default=10, help="findings to show; default: %(default)s"
     )
-    parser.add_argument("--save", metavar="FILE", type=Path, help="keep it for --against")
-    parser.add_argument("--force", action="store_true", help="overwrite what --save names")
     parser.add_argument(
-        "--against", metavar="FILE", type=Path, help="what went, stayed or came since --save"
+        "--save", metavar="FILE", type=Path, help="save the diagnosis for --against"
     )
-    parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.add_argument("--force", action="store_true", help="overwrite the file of --save")
+    parser.add_argument(
+        "--against",
+        metavar="FILE",
+        type=Path,
+        help="show resolved, remaining and new causes since --save",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    add_pager_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the page; with a command after ``--`` its exit status. Raises NoisetopError."""
-    _check(args)
+    output = _checked(args)
     before = saved.load(args.against) if args.against else None
     status = 0
     if args.file is not None:
@@ -70,29 +94,32 @@ def run(args: argparse.Namespace) -> int:
     else:
         with tempfile.TemporaryDirectory(prefix="noisetop-") as folder:
             # Programs that end meanwhile are known from before, those that began from after.
-            realtime = _realtime(Machine())
+            realtime = _realtime(AuditedMachine())
             recording, status = _trace(args, Path(folder) / "live.noisetop")
             title = "" if args.pid is None else str(recording.metadata.get("target") or "")
             diagnosis, audit = _judge(recording, realtime=realtime, pid=args.pid)
     changes = saved.compare(before, saved.summary_of(diagnosis)) if before else None
-    _write(args, diagnosis, audit, title, changes)
+    if output:
+        _save(diagnosis, output)
+    _print(args, diagnosis, audit, title, changes)
     return status
 
 
-def _write(
+def _save(diagnosis: Diagnosis, output: Output) -> None:
+    """Keeps a diagnosis for --against. Raises NoisetopError."""
+    with output.opened() as out:
+        document = json.dumps(saved.as_saved(diagnosis, version()), indent=2)
+        out.write(document.encode() + b"\n")
+
+
+def _print(
     args: argparse.Namespace,
     diagnosis: Diagnosis,
     audit: Sequence[CheckResult],
     title: str,
     changes: Sequence[saved.Change] | None,
 ) -> None:
-    """What --save keeps, then the page or its JSON."""
-    if args.save:
-        with output_file(args.save, force=args.force) as out:
-            document = json.dumps(saved.as_saved(diagnosis, version()), indent=2)
-            out.write(document.encode() + b"\n")
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for a locale without µ
+    """The page or its JSON."""
     if args.json:
         sys.stdout.write(
             page.as_json(diagnosis, audit, version=version(), title=title, changes=changes)
@@ -100,47 +127,31 @@ def _write(
         return
     columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
     width = max(_NARROWEST, min(_WIDEST, columns))
-    sys.stdout.write(
-        page.text(diagnosis, audit, title=title, width=width, top=args.top, changes=changes)
+    lines = page.page_lines(
+        diagnosis, audit, title=title, width=width, top=args.top, changes=changes
     )
+    print_lines(lines, pager=args.pager)
 
 
-def _check(args: argparse.Namespace) -> None:
-    targets = (args.cpus, args.pid, args.cgroup, args.duration, args.house_keeping)
+def _checked(args: argparse.Namespace) -> Output | None:
+    """Where --save writes, if it is given. Raises UsageError for options that cannot be."""
+    targets = (args.cpus, args.pid, args.cgroup, args.duration, args.housekeeping)
     if args.file is not None and (args.workload or any(value is not None for value in targets)):
         raise UsageError("give a FILE, or what to watch now, not both")
     if args.top < 1:
         raise UsageError("--top takes a number above 0")
-    if args.save:
-        check_output(args.save, force=args.force)
+    return check_output(args.save, force=args.force) if args.save else None
 
 
 def _trace(args: argparse.Namespace, path: Path) -> tuple[Recording, int]:
     """Traces into a file, and the exit status of the command where there is one."""
     if args.duration is None and not args.workload:
         args.duration = _DEFAULT_DURATION
-    with Session(args) as session:
-        capture = Capture(path, force=False)
-        capture.create()
-        try:
-            tracer = session.tracer(spool_fd=capture.fd, keep_batches=False)
-            with tracer:
-                capture.begin(tracer)
-                session.begin()
-                print(f"noisetop: tracing {session.target.title}", file=sys.stderr)
-                _wait(session, tracer)
-                tracer.close_books()
-                capture.end(tracer, session.stopper.reason)
-        finally:
-            capture.close()
-        capture.publish()
-        return open_recording(path), session.status()
-
-
-def _wait(session: Session, tracer: Tracer) -> None:
-    while not session.stopper.wait_until(time.monotonic_ns() + _CHECK_INTERVAL_NS):
-        if tracer.spool_errno:
-            session.stopper.stop(os.strerror(tracer.spool_errno))
+    with TracedRun(args, output=path) as run:
+        with run.tracing() as tracer:
+            notice(f"tracing {run.target.title}")
+            run.wait(tracer)
+        return open_recording(path), run.status()
 
 
 def _judge(
@@ -150,7 +161,7 @@ def _judge(
 
     ``realtime``: programs with real-time priority before the recording; None: not known.
     """
-    machine = Machine(cpus=recording.cpus, pid=pid) if _made_here(recording) else None
+    machine = AuditedMachine(cpus=recording.cpus, pid=pid) if _made_here(recording) else None
     if machine is not None:
         _step_aside(recording.cpus)
     if realtime is not None and machine is not None:
@@ -165,7 +176,7 @@ def _judge(
     return diagnose(evidence), audit
 
 
-def _realtime(machine: Machine) -> frozenset[str] | None:
+def _realtime(machine: AuditedMachine) -> frozenset[str] | None:
     """Names of programs with real-time priority now; None where they are hidden."""
     if machine.tasks_hidden:
         return None
@@ -179,9 +190,9 @@ def _made_here(recording: Recording) -> bool:
     return all(recording.metadata.get(name) == value for name, value in known)
 
 
-def _step_aside(watched: tuple[int, ...]) -> None:
-    """Reading of files must not run where the noise was measured."""
+def _step_aside(cpus: tuple[int, ...]) -> None:
+    """Binds this process to other CPUs: files must not be read where the noise was measured."""
     # An unprivileged container may forbid even this; then the reads run anywhere.
     with suppress(PermissionError, NoisetopError):
-        if others := housekeeping.choose(watched):
-            housekeeping.bind(others)
+        if others := affinity.choose(cpus):
+            affinity.bind(others)

@@ -6,15 +6,31 @@ import argparse
 import sys
 from pathlib import Path
 
-from noisetop.exporters import check_suffix, exporters_by_suffix, write_recording
-from noisetop.losses import describe_losses
-from noisetop.open_recording import open_recording
-from noisetop.probe.files import write_result
-from noisetop.probe.result import looks_like_result, read_result
-from noisetop.units import format_ns
+from noisetop.command_line.command import Example
+from noisetop.counters.losses import LOSSES, describe_losses
+from noisetop.exporters import exporters_by_suffix, recording_output
+from noisetop.gaps.files import check_result_output, write_result
+from noisetop.gaps.result import looks_like_result, read_result
+from noisetop.recording.open import open_recording
+from noisetop.text.units import format_ns
 
 NAME = "export"
-HELP = "turn a recording into a trace, folded stacks or a flame graph"
+HELP = "convert a recording to a trace, folded stacks or a flame graph"
+DESCRIPTION = (
+    "Converts a recording, or draws a probe result as a chart. The suffix of the output "
+    "selects the format."
+)
+EXAMPLES = (
+    Example(
+        "noisetop export noise.noisetop -o trace.json.gz", "trace for Perfetto or chrome://tracing"
+    ),
+    Example("noisetop export noise.noisetop -o noise.svg", "flame graph for a browser"),
+    Example(
+        "noisetop export noise.noisetop -o noise.folded --force",
+        "folded stacks; overwrites the output",
+    ),
+    Example("noisetop export spin.json -o gaps.svg", "chart of a result of noisetop probe"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,10 +39,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{suffix}: {exporter.HELP}" for suffix, exporter in sorted(exporters_by_suffix().items())
     )
     parser.add_argument(
-        "file", metavar="FILE", type=Path, help="a recording or a trace of noisetop"
+        "file", metavar="FILE", type=Path, help="a recording, a trace of noisetop or a probe result"
     )
     parser.add_argument(
-        "-o", "--output", metavar="OUT", type=Path, required=True, help=f"by suffix: {formats}"
+        "-o",
+        "--output",
+        metavar="OUT",
+        type=Path,
+        required=True,
+        help=f"output file; its suffix selects the format: {formats}",
     )
     parser.add_argument("--force", action="store_true", help="overwrite the output")
 
@@ -34,9 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes the file."""
     if looks_like_result(args.file):
-        write_result(read_result(args.file), args.output, force=args.force)
+        result = read_result(args.file)
+        write_result(result, check_result_output(args.output, result.kind, force=args.force))
         return 0
-    check_suffix(args.output)
+    output = recording_output(args.output, force=args.force)
     recording = open_recording(args.file)
     if recording.damage:
         print(
@@ -44,7 +66,10 @@ def run(args: argparse.Namespace) -> int:
             f"{format_ns(recording.duration_ns)}",
             file=sys.stderr,
         )
-    if recording.losses.total:
-        print(f"noisetop: {args.file}: {describe_losses(recording.losses)}", file=sys.stderr)
-    write_recording(recording, args.output, force=args.force)
+    if recording.counters.of(LOSSES).total:
+        print(
+            f"noisetop: {args.file}: {describe_losses(recording.counters.of(LOSSES))}",
+            file=sys.stderr,
+        )
+    output.write(recording)
     return 0

@@ -8,24 +8,42 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from noisetop import system
-from noisetop.backend import choose
+from noisetop.command_line.command import Example
 from noisetop.errors import NoisetopError, UsageError
-from noisetop.privileges import check_privileges
-from noisetop.probe.files import as_json, check_result_output, write_result
+from noisetop.gaps.files import as_json, check_result_output, write_result
+from noisetop.gaps.report import report_lines
+from noisetop.gaps.result import ProbeResult
+from noisetop.machine import system
 from noisetop.probe.machine import check_load, own_cpus, probe_cpus
 from noisetop.probe.numa import default_bytes, run_numa
 from noisetop.probe.priority import parse_priority
-from noisetop.probe.report import report_lines
-from noisetop.probe.result import ProbeResult
 from noisetop.probe.spin import SpinSettings, run_spin
 from noisetop.probe.switch import SwitchSettings, run_switch
-from noisetop.stopper import Stopper, catch_signals
-from noisetop.system import format_cpu_list
-from noisetop.units import parse_duration
+from noisetop.text.cpu_list import format_cpu_list
+from noisetop.text.layout import fit, output_width
+from noisetop.text.terminal_output import add_pager_argument, print_lines
+from noisetop.text.units import parse_duration
+from noisetop.tracing.backend import choose
+from noisetop.tracing.privileges import check_privileges
+from noisetop.tracing.stopper import Stopper, catch_signals
 
 NAME = "probe"
-HELP = "measure what a thread on a CPU sees, checked against the trace"
+HELP = "measure gaps, context switches or memory from user space"
+DESCRIPTION = (
+    "Measures from user space what a thread on a CPU loses, and explains it by traced events "
+    "where privileges allow it. The probes load the CPUs that they measure."
+)
+EXAMPLES = (
+    Example("noisetop probe spin -c 2-3 -d 10s", "gaps that a spinning thread sees on two CPUs"),
+    Example(
+        "noisetop probe spin -c 2 -d 1m -o spin.json -o gaps.svg", "write the result and a chart"
+    ),
+    Example(
+        "noisetop probe switch -c 2 -n 4 -d 5s",
+        "context switches between four processes on one CPU",
+    ),
+    Example("noisetop probe numa", "memory bandwidth and latency of each node"),
+)
 
 _MIB = 1 << 20
 _MAX_PROCESSES = 64
@@ -35,49 +53,67 @@ _MAX_REPEATS = 1000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the probes and their options."""
     probes = parser.add_subparsers(dest="probe", metavar="PROBE", required=True)
-    spin = probes.add_parser(
-        "spin", help="gaps that a spinning thread sees, and what they are", allow_abbrev=False
-    )
+    spin = _add_probe(probes, "spin", "gaps that a spinning thread sees, and their causes")
     _add_spin_arguments(spin)
-    switch = probes.add_parser(
-        "switch", help="time slices and context switches on one CPU", allow_abbrev=False
-    )
+    switch = _add_probe(probes, "switch", "time slices and context switches on one CPU")
     _add_switch_arguments(switch)
-    numa = probes.add_parser(
-        "numa", help="memory bandwidth and latency, node by node", allow_abbrev=False
+    numa = _add_probe(probes, "numa", "memory bandwidth and latency, node by node")
+    numa.add_argument(
+        "--size",
+        metavar="MIB",
+        type=int,
+        help="size of each array; default: 4 times the last-level cache",
     )
     numa.add_argument(
-        "--size", metavar="MIB", type=int, help="of each array; default: 4 times the last cache"
+        "--repeats", metavar="N", type=int, default=10, help="repetitions; default: %(default)s"
     )
-    numa.add_argument("--repeats", metavar="N", type=int, default=10, help="default: %(default)s")
     for one in (spin, switch, numa):
         _add_output_arguments(one)
+
+
+def _add_probe(
+    probes: argparse._SubParsersAction[argparse.ArgumentParser], name: str, about: str
+) -> argparse.ArgumentParser:
+    return probes.add_parser(name, help=about, description=f"Measures {about}.", allow_abbrev=False)
 
 
 def _add_spin_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-c", "--cpus", metavar="LIST", help="CPUs to spin on; default: isolated CPUs, else one"
     )
-    parser.add_argument("-d", "--duration", metavar="TIME", default="10s", help="default: 10s")
     parser.add_argument(
-        "-T", "--threshold", metavar="NS", type=int, help="shortest gap; default: 8 loops"
+        "-d",
+        "--duration",
+        metavar="TIME",
+        default="10s",
+        help="as in 500ms, 10s, 1m; default: %(default)s",
+    )
+    parser.add_argument(
+        "-T", "--threshold", metavar="NS", type=int, help="shortest gap to count; default: 8 loops"
     )
     _add_thread_arguments(parser)
     parser.add_argument(
-        "--bind", action=argparse.BooleanOptionalAction, default=True, help="one thread on each CPU"
+        "--bind",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="bind one thread to each CPU",
     )
     parser.add_argument(
-        "--fenced", action="store_true", help="wait for each reading of the counter to complete"
+        "--fenced", action="store_true", help="serialize each read of the time-stamp counter"
     )
     parser.add_argument(
         "--busy",
         metavar="PERCENT",
         default="100",
-        help="spin that part of the time and sleep the rest; several, as in 100,50,10, run one "
+        help="spin this share of the time and sleep the rest; a list, as in 100,50,10, runs one "
         "after the other",
     )
     parser.add_argument(
-        "--load", metavar="N", type=int, default=0, help="busy processes on the other CPUs"
+        "--load",
+        metavar="N",
+        type=int,
+        default=0,
+        help="number of busy processes on the other CPUs",
     )
     parser.add_argument(
         "--periods",
@@ -90,9 +126,20 @@ def _add_spin_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_switch_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-c", "--cpus", metavar="CPU", help="the CPU; default: the last one")
-    parser.add_argument("-d", "--duration", metavar="TIME", default="5s", help="default: 5s")
     parser.add_argument(
-        "-n", "--processes", metavar="N", type=int, default=2, help="default: %(default)s"
+        "-d",
+        "--duration",
+        metavar="TIME",
+        default="5s",
+        help="as in 500ms, 10s, 1m; default: %(default)s",
+    )
+    parser.add_argument(
+        "-n",
+        "--processes",
+        metavar="N",
+        type=int,
+        default=2,
+        help="number of processes; default: %(default)s",
     )
     _add_thread_arguments(parser)
 
@@ -102,21 +149,23 @@ def _add_thread_arguments(parser: argparse.ArgumentParser) -> None:
         "-P",
         "--priority",
         metavar="PRIO",
-        help="o:NICE, r:PRIO, f:PRIO or d:RUNTIME:PERIOD; default: as it is",
+        help="o:NICE, r:PRIO, f:PRIO or d:RUNTIME:PERIOD; default: inherited",
     )
     parser.add_argument(
         "--trace",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="explain by events; default: if privileges allow it",
+        help="explain gaps by traced events; default: if privileges allow it",
     )
     parser.add_argument(
-        "-H", "--house-keeping", metavar="LIST", help="CPUs for noisetop's own threads"
+        "-H", "--housekeeping", metavar="LIST", help="CPUs for noisetop's own threads"
     )
+    parser.add_argument("--house-keeping", dest="housekeeping", help=argparse.SUPPRESS)
 
 
 def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="the result as JSON on stdout")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    add_pager_argument(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -124,25 +173,22 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action="append",
         default=[],
-        help="write the result (.json) or a chart (.svg, spin also .timeline.svg, numa also "
-        ".latency.svg); can be given more than once",
+        help="write the result (.json) or a chart (.svg; spin: also .timeline.svg; numa: also "
+        ".latency.svg); repeatable",
     )
     parser.add_argument("--force", action="store_true", help="overwrite the output")
 
 
 def run(args: argparse.Namespace) -> int:
     """Measures, writes the files, prints the result."""
-    if args.workload:
-        raise UsageError("probe runs no command: noisetop record -- CMD does")
-    for path in args.output:
-        check_result_output(path, args.probe, force=args.force)
+    outputs = [check_result_output(path, args.probe, force=args.force) for path in args.output]
     result = _PROBES[args.probe](args)
-    for path in args.output:
-        write_result(result, path, force=args.force)
+    for output in outputs:
+        write_result(result, output)
     if args.json:
         print(as_json(result))
     else:
-        print("\n".join(report_lines(result)).lstrip("\n"))
+        print_lines(fit(report_lines(result), output_width()), pager=args.pager)
     return 0
 
 
@@ -164,8 +210,8 @@ def _wants_trace(args: argparse.Namespace) -> tuple[bool, list[str]]:
     return True, []
 
 
-def _warn_about_house(house: tuple[int, ...]) -> None:
-    if not house:
+def _warn_about_housekeeping(housekeeping: tuple[int, ...]) -> None:
+    if not housekeeping:
         print(
             "noisetop: no CPU is left for noisetop's own threads, they run on probed ones: "
             "probe fewer with -c",
@@ -189,20 +235,20 @@ def _spin(args: argparse.Namespace) -> ProbeResult:
         raise UsageError("--periods takes a number, 0 or more")
     check_load(args.load, cpus)
     trace, missing = _wants_trace(args)
-    house = own_cpus(args.house_keeping, cpus)
+    housekeeping = own_cpus(args.housekeeping, cpus)
     settings = SpinSettings(
         cpus=cpus,
         duration_ns=parse_duration(args.duration),
-        house=house,
+        housekeeping=housekeeping,
         threshold_ns=args.threshold or 0,
         priority=parse_priority(args.priority) if args.priority else None,
         fenced=args.fenced,
         bind=args.bind,
         load=args.load,
         trace=trace,
-        stretches=args.periods,
+        periods=args.periods,
     )
-    _warn_about_house(house)
+    _warn_about_housekeeping(housekeeping)
     with catch_signals(stopper := Stopper()):
         runs = []
         for percent in busy:
@@ -227,11 +273,11 @@ def _switch(args: argparse.Namespace) -> ProbeResult:
         cpu=cpus[0],
         processes=args.processes,
         duration_ns=parse_duration(args.duration),
-        house=own_cpus(args.house_keeping, cpus),
+        housekeeping=own_cpus(args.housekeeping, cpus),
         priority=parse_priority(args.priority) if args.priority else None,
         trace=trace,
     )
-    _warn_about_house(settings.house)
+    _warn_about_housekeeping(settings.housekeeping)
     with catch_signals(stopper := Stopper()):
         result = run_switch(settings, stopper)
     stopper.close()

@@ -3,83 +3,82 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import time
 from pathlib import Path
 
-from noisetop.capture import Capture
-from noisetop.commands._session import Session, add_session_arguments
-from noisetop.tracer import Tracer
-from noisetop.units import format_count, format_ns
+from noisetop.command_line.command import Example
+from noisetop.exporters import exporters_by_suffix
+from noisetop.recording.open import SUFFIX
+from noisetop.session.notice import notice
+from noisetop.session.options import add_run_arguments
+from noisetop.session.progress import progress_line
+from noisetop.session.traced_run import RunResult, TracedRun
+from noisetop.text.units import format_count, format_ns
+from noisetop.tracing.tracer import Tracer
 
 NAME = "record"
-HELP = "trace into a file, for Perfetto, flame graphs and reports"
-
-_CHECK_INTERVAL_NS = 500_000_000
+HELP = "trace into a file, for reports, Perfetto and flame graphs"
+DESCRIPTION = (
+    "Traces a target into a file until Ctrl-C, until the duration is over, or until CMD or "
+    "the watched process ends. Without a target it watches the isolated CPUs if there are "
+    "any, otherwise all online CPUs; with CMD alone it watches CMD."
+)
+EXAMPLES = (
+    Example("noisetop record -c 2-3 -d 10s", "record two CPUs for ten seconds into noise.noisetop"),
+    Example(
+        "noisetop record -p 1234 --follow -o app.noisetop",
+        "record a process and its children until Ctrl-C",
+    ),
+    Example(
+        "noisetop record -o bench.noisetop -- ./benchmark --runs 5",
+        "record while a benchmark runs; the exit status is that of the benchmark",
+    ),
+    Example(
+        "noisetop record -c 2-3 -d 2s --stacks -o trace.json",
+        "record with the stacks of the senders of interrupts, for Perfetto",
+    ),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
-    add_session_arguments(parser)
+    add_run_arguments(parser, default_duration="until Ctrl-C, or the end of what is watched")
     parser.add_argument(
         "-o",
         "--output",
+        metavar="FILE",
         type=Path,
-        default=Path("noise.noisetop"),
-        help="file to write, by its suffix: .noisetop .json .json.gz .folded .svg; "
+        default=Path(f"noise{SUFFIX}"),
+        help="output file; its suffix selects the format: "
+        f"{' '.join(exporters_by_suffix())}; "
         "default: %(default)s",
     )
     parser.add_argument("--force", action="store_true", help="overwrite the output")
-    parser.add_argument("-q", "--quiet", action="store_true", help="only errors")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 
 
 def run(args: argparse.Namespace) -> int:
     """Records; the exit status of the command after ``--`` where there is one."""
-    with Session(args) as session:
-        capture = Capture(args.output, args.force)
-        capture.create()
-        try:
-            _record(session, capture, quiet=args.quiet)
-        finally:
-            capture.close()
-        return session.status()
+    with TracedRun(args, output=args.output) as run:
+        with run.tracing() as tracer:
+            if not args.quiet:
+                notice(f"recording {run.target.title} to {args.output}: Ctrl-C ends it")
+            _wait(run, tracer, quiet=args.quiet)
+        if run.result and not args.quiet:
+            notice(_closing_line(run.result, args.output))
+        return run.status()
 
 
-def _record(session: Session, capture: Capture, *, quiet: bool) -> None:
-    tracer = session.tracer(spool_fd=capture.fd, keep_batches=False)
-    started = False
-    try:
-        with tracer:
-            capture.begin(tracer)
-            started = True
-            session.begin()
-            if not quiet:
-                _say(f"recording {session.target.title} to {capture.path}: Ctrl-C ends it")
-            _wait(session, tracer)
-            tracer.close_books()
-            capture.end(tracer, session.stopper.reason)
-            summary = _closing_line(tracer, capture, session.stopper.reason)
-    finally:
-        if not started:
-            capture.discard()
-    capture.publish()
-    if not quiet:
-        _say(summary)
+def _wait(run: TracedRun, tracer: Tracer, *, quiet: bool) -> None:
+    """With a progress line, unless what the command writes could come between."""
+    if quiet or run.workload or not run.capture or not sys.stderr.isatty():
+        run.wait(tracer)
+        return
+    with progress_line(sys.stderr, tracer, run.capture.noise_so_far) as update:
+        run.wait(tracer, update)
 
 
-def _wait(session: Session, tracer: Tracer) -> None:
-    while not session.stopper.wait_until(time.monotonic_ns() + _CHECK_INTERVAL_NS):
-        if tracer.spool_errno:
-            session.stopper.stop(os.strerror(tracer.spool_errno))
-
-
-def _closing_line(tracer: Tracer, capture: Capture, reason: str) -> str:
-    why = f"{reason}; " if reason else ""
-    duration = format_ns(tracer.end_ns - tracer.start_ns)
-    events = format_count(tracer.event_count)
-    return f"{why}{events} events in {duration}, {tracer.losses().total} lost: {capture.path}"
-
-
-def _say(line: str) -> None:
-    print(f"noisetop: {line}", file=sys.stderr)
+def _closing_line(result: RunResult, output: Path) -> str:
+    why = f"{result.reason}; " if result.reason else ""
+    events, duration = format_count(result.event_count), format_ns(result.duration_ns)
+    return f"{why}{events} events in {duration}, {result.dropped} dropped: {output}"

@@ -3,36 +3,50 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
-import shutil
-import sys
 from pathlib import Path
 
+from noisetop.command_line.command import Example
 from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import collector_for, evidence_of
 from noisetop.errors import UsageError
-from noisetop.open_recording import open_recording
-from noisetop.probe.files import as_json
-from noisetop.probe.report import report_lines as probe_lines
-from noisetop.probe.result import ProbeResult, looks_like_result, read_result
-from noisetop.report import Report, report_lines
-from noisetop.report_json import summary_as_dict
-from noisetop.worst import WorstInterruption, summarize_with_worst
+from noisetop.gaps.files import as_json
+from noisetop.gaps.report import report_lines as probe_lines
+from noisetop.gaps.result import ProbeResult, looks_like_result, read_result
+from noisetop.recording.open import open_recording
+from noisetop.report.text import Report, report_lines
+from noisetop.summary.as_dict import summary_as_dict
+from noisetop.summary.worst import WorstInterruption, summarize_with_worst
+from noisetop.text.layout import fit, output_width
+from noisetop.text.terminal_output import add_pager_argument, print_lines
 
 NAME = "report"
 HELP = "summary, top sources and worst moments of a recording"
+DESCRIPTION = (
+    "Prints what a recording contains: totals per CPU, noise by source and by trigger, the "
+    "longest interruptions and a histogram. FILE is a recording, a Chrome trace that noisetop "
+    "wrote, or a result of noisetop probe."
+)
+EXAMPLES = (
+    Example("noisetop report noise.noisetop", "the report; in a terminal it is shown in a pager"),
+    Example("noisetop report noise.noisetop --top 5", "only the five largest sources"),
+    Example(
+        "noisetop report noise.noisetop --histogram NET_RX",
+        "histogram of the sources with NET_RX in their path",
+    ),
+    Example("noisetop report noise.noisetop --json", "everything as JSON, times in nanoseconds"),
+)
 
 _WORST = 10
-_ANY_WIDTH = 1 << 16
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     parser.add_argument(
-        "file", metavar="FILE", type=Path, help="a recording or a trace of noisetop"
+        "file", metavar="FILE", type=Path, help="a recording, a trace of noisetop or a probe result"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    add_pager_argument(parser)
     parser.add_argument(
         "--top", metavar="N", type=int, default=20, help="sources to list; default: %(default)s"
     )
@@ -40,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--histogram",
         metavar="SOURCE",
         default="",
-        help="count only sources with this in their path; default: all",
+        help="histogram of the sources whose path contains this text; default: all sources",
     )
 
 
@@ -49,26 +63,26 @@ def run(args: argparse.Namespace) -> int:
     if args.top < 1:
         raise UsageError("--top takes a number above 0")
     if looks_like_result(args.file):
-        return _print_result(read_result(args.file), as_text=not args.json)
+        _print_result(read_result(args.file), args)
+        return 0
     recording = open_recording(args.file)
     collector = collector_for(recording)
     summary, worst = summarize_with_worst(recording, _WORST, collector.add)
     evidence = evidence_of(recording, collected=collector)
     report = Report(recording, summary, worst, diagnose(evidence))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for a locale without µ
     if args.json:
         _print_json(report)
         return 0
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ANY_WIDTH
-    for line in report_lines(report, width=width, top=args.top, histogram_of=args.histogram):
-        print(line)
+    lines = report_lines(report, width=output_width(), top=args.top, histogram_of=args.histogram)
+    print_lines(lines, pager=args.pager)
     return 0
 
 
-def _print_result(result: ProbeResult, *, as_text: bool) -> int:
-    print("\n".join(probe_lines(result)).lstrip("\n") if as_text else as_json(result))
-    return 0
+def _print_result(result: ProbeResult, args: argparse.Namespace) -> None:
+    if args.json:
+        print(as_json(result))
+    else:
+        print_lines(fit(probe_lines(result), output_width()), pager=args.pager)
 
 
 def _print_json(report: Report) -> None:
@@ -86,10 +100,10 @@ def _print_json(report: Report) -> None:
 
 def _worst(one: WorstInterruption) -> dict[str, object]:
     return {
-        "cpu": one.stretch.cpu,
-        "start_ns": one.stretch.start_ns,
-        "end_ns": one.stretch.end_ns,
-        "noise_ns": one.stretch.noise_ns,
+        "cpu": one.interval.cpu,
+        "start_ns": one.interval.start_ns,
+        "end_ns": one.interval.end_ns,
+        "noise_ns": one.interval.noise_ns,
         "victim_tid": one.victim_tid,
         "parts": [
             {

@@ -1,4 +1,4 @@
-"""``noisetop top``: the live view, a dashboard in a terminal and plain text elsewhere."""
+"""``noisetop top``: shows a running trace, on a dashboard or as another live output."""
 
 from __future__ import annotations
 
@@ -9,31 +9,51 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from noisetop.commands._session import Session, add_session_arguments
+from noisetop.command_line.command import Example
 from noisetop.errors import UsageError
-from noisetop.feed import TracerFeed
-from noisetop.plain import run_plain
-from noisetop.units import parse_duration
-
-if TYPE_CHECKING:
-    from noisetop.capture import Capture
+from noisetop.live.feed import TracerFeed
+from noisetop.live_outputs import add_output_arguments, chosen_output
+from noisetop.session.options import add_run_arguments
+from noisetop.session.traced_run import TracedRun
+from noisetop.text.units import parse_duration
 
 NAME = "top"
-HELP = "watch live; plain text when stdout is no terminal"
+HELP = "live dashboard; plain text if stdout is not a terminal"
+DESCRIPTION = (
+    "Shows live how much time is taken from the target, and by what. On a terminal it is a "
+    "dashboard (press ? for its keys); with an interval, --plain or --json, or if stdout is "
+    "not a terminal, it prints one table or one JSON object per sample."
+)
+EXAMPLES = (
+    Example("noisetop top -c 2-3", "dashboard of two CPUs"),
+    Example("noisetop top -p 1234", "dashboard of what interrupts one process"),
+    Example("noisetop top -c 2-3 1 10", "plain text: ten samples of one second each"),
+    Example("noisetop top -c 2-3 --json 500ms 20", "one JSON object per line, every 500 ms"),
+    Example(
+        "noisetop top -o noise.noisetop -- ./benchmark",
+        "dashboard while a benchmark runs, recorded into a file as well",
+    ),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
-    add_session_arguments(parser)
+    add_run_arguments(parser, default_duration="until q or Ctrl-C")
     parser.add_argument(
         "interval", nargs="?", help="plain text: seconds between samples; default: 1"
     )
-    parser.add_argument("count", nargs="?", type=int, help="plain text: number of samples")
-    parser.add_argument("--plain", action="store_true", help="plain text in a terminal, too")
-    parser.add_argument("--json", action="store_true", help="one JSON object per line and sample")
-    parser.add_argument("-o", "--output", type=Path, help="record as well, as noisetop record does")
+    parser.add_argument(
+        "count", nargs="?", type=int, help="plain text: number of samples; default: no limit"
+    )
+    add_output_arguments(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="also record into this file, as noisetop record does",
+    )
     parser.add_argument("--force", action="store_true", help="overwrite the output")
 
 
@@ -42,77 +62,22 @@ def run(args: argparse.Namespace) -> int:
     interval_ns = parse_duration(args.interval) if args.interval else 1_000_000_000
     if args.count is not None and args.count < 1:
         raise UsageError("the number of samples must be at least 1")
-    plain = args.plain or args.json or args.interval or not sys.stdout.isatty()
-    capture = _capture(args)
+    output, settings = chosen_output(args, terminal=sys.stdout.isatty() and not args.interval)
     with tempfile.TemporaryFile() as written:
-        # On the dashboard's terminal what the command writes waits until the dashboard is gone.
-        session = Session(args, -1 if plain else written.fileno())
-        if not plain:
-            # Textual takes long to import; meanwhile the kernel checks and attaches the programs.
-            threading.Thread(target=importlib.import_module, args=("noisetop.tui.app",)).start()
-        with session:
-            _show_and_record(session, capture, interval_ns, args, plain=bool(plain))
-            status = session.status()
+        # What the command writes waits until the terminal is free again.
+        run = TracedRun(
+            args,
+            output=args.output,
+            live=True,
+            workload_output_fd=written.fileno() if output.owns_terminal else -1,
+        )
+        for module in output.preload:
+            threading.Thread(target=importlib.import_module, args=(module,)).start()
+        with run:
+            with run.tracing() as tracer:
+                feed = TracerFeed(tracer, run.stopper, interval_ns, run.target.title)
+                output.run(feed, sys.stdout, settings)
+            status = run.status()
         written.seek(0)
         shutil.copyfileobj(written, sys.stdout.buffer)
     return status
-
-
-def _show_and_record(
-    session: Session,
-    capture: Capture | None,
-    interval_ns: int,
-    args: argparse.Namespace,
-    *,
-    plain: bool,
-) -> None:
-    if capture:
-        capture.create()
-    try:
-        _show(session, capture, interval_ns, args, plain=plain)
-    finally:
-        if capture:
-            capture.close()
-
-
-def _capture(args: argparse.Namespace) -> Capture | None:
-    if not args.output:
-        return None
-    from noisetop.capture import Capture
-
-    return Capture(args.output, args.force)
-
-
-def _show(
-    session: Session,
-    capture: Capture | None,
-    interval_ns: int,
-    args: argparse.Namespace,
-    *,
-    plain: bool,
-) -> None:
-    with session.tracer(spool_fd=capture.fd if capture else -1) as tracer:
-        if capture:
-            capture.begin(tracer)
-        else:
-            tracer.open_books()
-        session.begin()
-        feed = TracerFeed(tracer, session.stopper, interval_ns, session.target.title)
-        try:
-            if plain:
-                run_plain(feed, sys.stdout, count=args.count, json_lines=args.json)
-            else:
-                _run_dashboard(feed)
-        finally:
-            if not tracer.end_ns:
-                tracer.close_books()
-        if capture:
-            capture.end(tracer, session.stopper.reason)
-    if capture:
-        capture.publish()
-
-
-def _run_dashboard(feed: TracerFeed) -> None:
-    from noisetop.tui.app import run_dashboard
-
-    run_dashboard(feed)

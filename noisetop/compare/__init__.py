@@ -1,1 +1,1 @@
-"""Two runs side by side: what changed, and whether that can be chance."""
+"""Two runs side by side: what changed, with significance tests."""

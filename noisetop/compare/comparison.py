@@ -91,7 +91,7 @@ class Comparison:
 def compare(
     a: Sample, b: Sample, alpha: float = ALPHA, permutations: int | None = None
 ) -> Comparison:
-    """Compares; ``alpha`` is the chance of even one false finding among all sources."""
+    """Compares all sources; ``alpha`` is the family-wise error rate."""
     labels = sorted({*a.labels, *b.labels})
     counts_a, net_a = a.columns(labels)
     counts_b, net_b = b.columns(labels)

@@ -2,43 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 import numpy as np
 
-from noisetop.compare.comparison import Comparison, Figure, Row
+from noisetop.compare.comparison import Comparison, Figure, Row, Spread
 from noisetop.compare.sample import Durations, Sample
 from noisetop.compare.stability import stability_lines
-from noisetop.histogram import edges_ns
-from noisetop.sanitize import printable
-from noisetop.units import format_count, format_ns
+from noisetop.tables.histogram import edges_ns
+from noisetop.text.layout import ANY_WIDTH, fold_empty_rows, table_lines
+from noisetop.text.sanitize import printable
+from noisetop.text.styled import heading
+from noisetop.text.units import format_count, format_ns
 
 _BAR_WIDTH = 28
+_NARROWEST_BAR = 8
+_BESIDE_BARS = 35
+"""Cells of a row of the histogram that are no bar."""
+_LARGE_RATIO = 100
 _OCTAVE = 16
+_VERDICT, _SOURCE = "change", "source"
+_FIGURES = (
+    "time/s A",
+    "time/s B",
+    "B/A",
+    "change, 95 % interval",
+    "rate/s A",
+    "rate/s B",
+    "B/A",
+)
 
 
-def comparison_lines(comparison: Comparison, top: int) -> Iterator[str]:
-    """The comparison, line by line; at most ``top`` sources without a significant change."""
-    yield printable(f"A: {_about(comparison.a)}")
-    yield printable(f"B: {_about(comparison.b)}")
+def comparison_lines(comparison: Comparison, top: int, width: int = ANY_WIDTH) -> Iterator[str]:
+    """The comparison, line by line; at most ``top`` sources without a significant change.
+
+    Where a table is wider than ``width`` cells, each source stands on a line above its figures.
+    """
+    for name, sample in (("A", comparison.a), ("B", comparison.b)):
+        about = printable(f"{name}: {_about(sample)}")
+        yield from textwrap.wrap(about, width, subsequent_indent="   ")
     yield ""
-    yield (
-        f"{'':12}{'time/s A':>10}{'time/s B':>10}{'B/A':>8}  {'change, 95 % interval':<24}"
-        f"{'rate/s A':>9}{'rate/s B':>9}{'B/A':>8}  source"
-    )
-    yield _row_line(comparison.total)
-    for row in comparison.changed:
-        yield _row_line(row)
     unchanged = [row for row in comparison.rows if not row.changed]
-    for row in unchanged[:top]:
-        yield _row_line(row)
+    yield from _table([comparison.total, *comparison.changed, *unchanged[:top]], width)
     if len(unchanged) > top:
-        yield f"{'':12}{len(unchanged) - top} more sources without a significant change"
+        yield f"and {len(unchanged) - top} more sources without a significant change"
     yield ""
-    yield from _answer(comparison)
-    yield from _spreads(comparison)
-    yield from _histograms(comparison)
+    yield from _answer(comparison, width)
+    yield from _spreads(comparison, width)
+    yield from _histograms(comparison, width)
     yield ""
     for sample in (comparison.a, comparison.b):
         yield from map(printable, stability_lines(sample))
@@ -51,13 +64,16 @@ def _about(sample: Sample) -> str:
 
 
 def _ratio(figure: Figure) -> str:
-    return "new" if figure.ratio is None and figure.b else f"{figure.ratio or 0:.3f}"
+    ratio = figure.ratio
+    if ratio is None:
+        return "new" if figure.b else f"{0:.3f}"
+    return f"{ratio:.3f}" if ratio < _LARGE_RATIO else format_count(ratio)
 
 
 def _verdict(row: Row) -> str:
     if row.changed:
-        told = ((row.time, "time"), (row.rate, "often"), (row.length, "each"))
-        figure, what = next((figure, what) for figure, what in told if figure.significant)
+        figures = ((row.time, "time"), (row.rate, "rate"), (row.length, "length"))
+        figure, what = next((figure, what) for figure, what in figures if figure.significant)
         return f"{'MORE' if figure.b > figure.a else 'LESS'} {what}"
     return "" if row.tested else "too rare"
 
@@ -66,74 +82,108 @@ def _signed(ns: float) -> str:
     return f"{'-' if ns < 0 else '+'}{format_ns(abs(ns))}"
 
 
-def _row_line(row: Row) -> str:
-    interval = f"{_signed(row.time.low)} .. {_signed(row.time.high)}"
-    return printable(
-        f"{_verdict(row):12}{format_ns(row.time.a):>10}{format_ns(row.time.b):>10}"
-        f"{_ratio(row.time):>8}  {interval:<24}{format_count(row.rate.a):>9}"
-        f"{format_count(row.rate.b):>9}{_ratio(row.rate):>8}  {row.label}"
+def _table(rows: Sequence[Row], width: int) -> list[str]:
+    lines = table_lines(
+        [(_VERDICT, *_FIGURES, _SOURCE), *((_verdict(r), *_figures(r), _name(r)) for r in rows)],
+        left=(0, 4, 8),
+    )
+    if max(map(len, lines)) <= width:
+        return lines
+    header, *figures = table_lines([_FIGURES, *map(_figures, rows)], left=(3,))
+    lines = [_SOURCE, f"  {header}"]
+    for row, line in zip(rows, figures, strict=True):
+        verdict = _verdict(row)
+        lines += [f"{verdict}: {_name(row)}" if verdict else _name(row), f"  {line}"]
+    return lines
+
+
+def _name(row: Row) -> str:
+    return printable(row.label)
+
+
+def _figures(row: Row) -> tuple[str, ...]:
+    return (
+        format_ns(row.time.a),
+        format_ns(row.time.b),
+        _ratio(row.time),
+        f"{_signed(row.time.low)} .. {_signed(row.time.high)}",
+        format_count(row.rate.a),
+        format_count(row.rate.b),
+        _ratio(row.rate),
     )
 
 
-def _answer(comparison: Comparison) -> Iterator[str]:
-    level = f"chance of even one false finding: {100 * comparison.alpha:g} %"
+def _answer(comparison: Comparison, width: int) -> Iterator[str]:
+    level = f"family-wise error rate {100 * comparison.alpha:g} %"
     rows = [row for row in (comparison.total, *comparison.rows) if row.changed]
     if not rows:
         yield f"No significant change ({level})."
         return
-    yield f"Significant ({level}):"
+    yield heading(f"Significant changes ({level}):")
     for row in rows:
-        told = []
+        parts = []
         if row.time.significant:
-            told.append(f"time p = {row.time.p:.2g}")
+            parts.append(f"time p = {row.time.p:.2g}")
         if row.rate.significant:
-            told.append(f"rate p = {row.rate.p:.2g}")
+            parts.append(f"rate p = {row.rate.p:.2g}")
         if row.length.significant:
             mean = f"{format_ns(row.length.a)} → {format_ns(row.length.b)}"
-            told.append(f"mean length {mean}, p = {row.length.p:.2g}")
-        yield printable(f"  {row.label}: {', '.join(told)}")
+            parts.append(f"mean length {mean}, p = {row.length.p:.2g}")
+        words = printable(f"{row.label}: {', '.join(parts)}")
+        yield from textwrap.wrap(words, width, initial_indent="  ", subsequent_indent="      ")
 
 
-def _spreads(comparison: Comparison) -> Iterator[str]:
+def _spreads(comparison: Comparison, width: int) -> Iterator[str]:
     rows = [
-        row
+        (row, row.spread)
         for row in (comparison.total, *(comparison.changed or comparison.rows[:5]))
         if row.spread
     ]
     if not rows:
         return
     yield ""
-    yield "Of single interruptions, A → B"
-    for row in rows:
-        assert row.spread
-        pairs = {
-            "sd": row.spread.deviation_ns,
-            "median": row.spread.median_ns,
-            "max": row.spread.max_ns,
-        }
-        told = "  ".join(
-            f"{name} {format_ns(a)} → {format_ns(b)}{f' ({b / a:.2f}x)' if a else ''}"
-            for name, (a, b) in pairs.items()
-        )
-        yield printable(f"  {told}  {row.label}")
+    yield heading("Single interruptions, A → B")
+    figures = [_spread(spread) for _, spread in rows]
+    lines = table_lines(
+        [("  sd", "median", "max", _SOURCE)]
+        + [(f"  {f[0]}", *f[1:], _name(row)) for f, (row, _) in zip(figures, rows, strict=True)],
+        left=(0, 1, 2, 3),
+    )
+    if max(map(len, lines)) <= width:
+        yield from lines
+        return
+    for (row, _), (deviation, median, most) in zip(rows, figures, strict=True):
+        yield f"  {_name(row)}"
+        parts = [f"sd {deviation}", f"median {median}", f"max {most}"]
+        line = f"    {'  '.join(parts)}"
+        yield from [line] if len(line) <= width else [f"    {part}" for part in parts]
 
 
-def _histograms(comparison: Comparison) -> Iterator[str]:
+def _spread(spread: Spread) -> tuple[str, str, str]:
+    deviation, median, most = (
+        f"{format_ns(a)} → {format_ns(b)}{f' ({b / a:.2f}x)' if a else ''}"
+        for a, b in (spread.deviation_ns, spread.median_ns, spread.max_ns)
+    )
+    return deviation, median, most
+
+
+def _histograms(comparison: Comparison, width: int) -> Iterator[str]:
     one, other = (_octaves(s.all_durations) for s in (comparison.a, comparison.b))
     filled = np.flatnonzero(one + other)
     if not len(filled):
         return
     edges = edges_ns()
     most = max(int(one.max()), int(other.max()))
+    room = min(_BAR_WIDTH, max((width - _BESIDE_BARS) // 2, _NARROWEST_BAR))
     yield ""
-    yield f"Single interruptions{'':4}{'A':<{_BAR_WIDTH + 9}}B"
+    yield heading(f"Single interruptions{'':4}{'A':<{room + 10}}B")
+    rows = []
     for octave in range(int(filled[0]), int(filled[-1]) + 1):
-        bars = [
-            f"{format_count(int(counts[octave])):>7} "
-            f"{'█' * -(-int(counts[octave]) * _BAR_WIDTH // most):<{_BAR_WIDTH}}"
-            for counts in (one, other)
-        ]
-        yield f"  from {format_ns(int(edges[octave * _OCTAVE])):>8}  {'  '.join(bars)}".rstrip()
+        counts = int(one[octave]), int(other[octave])
+        bars = [f"{format_count(n):>7} {'█' * -(-n * room // most):<{room}}" for n in counts]
+        line = f"  from {format_ns(int(edges[octave * _OCTAVE])):>8}  {'  '.join(bars)}".rstrip()
+        rows.append((not any(counts), line))
+    yield from fold_empty_rows(rows, "  ")
 
 
 def _octaves(durations: Durations) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

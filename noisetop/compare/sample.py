@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from noisetop.counters.losses import LOSSES, describe_losses
 from noisetop.errors import NoisetopError
-from noisetop.event import Interruptions
-from noisetop.histogram import BUCKETS, Counts, bucket_of, edges_ns, percentile_ns
-from noisetop.losses import describe_losses
-from noisetop.probe.result import CpuSpin, ProbeResult
-from noisetop.recording import Recording
+from noisetop.events.interruption import Interruptions
+from noisetop.gaps.result import CpuSpin, ProbeResult
+from noisetop.recording.recording import Recording
+from noisetop.tables.histogram import BUCKETS, Counts, bucket_of, edges_ns, percentile_ns
 
 Table = npt.NDArray[np.float64]
 
@@ -132,8 +132,10 @@ def sample_of_recording(name: str, recording: Recording, block_ns: int) -> Sampl
         total_ns=net.sum(axis=1),
         durations={recording.sources[i].label: one for i, one in tally.durations.items()},
         all_durations=everything,
-        lost=recording.losses.total,
-        caveats=tuple(filter(None, (describe_losses(recording.losses), recording.damage))),
+        lost=recording.counters.of(LOSSES).total,
+        caveats=tuple(
+            filter(None, (describe_losses(recording.counters.of(LOSSES)), recording.damage))
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from noisetop.compare.sample import Sample
 from noisetop.compare.statistics import Vector
-from noisetop.units import format_ns
+from noisetop.text.units import format_ns
 
 _MAX_DEVIATION_SHARE = 0.10
 _MAX_DISTANCE_SHARE = 0.50
@@ -33,7 +33,10 @@ def verdict_lines(name: str, subject: str, found: Sequence[str]) -> Iterator[str
 
 
 def complaints(values: Vector, show: Callable[[float], str], of_mean: str) -> Iterator[str]:
-    """What is wrong with at least two values; nothing with those whose mean is 0."""
+    """What is wrong with at least two values; nothing with those whose mean is 0.
+
+    A minimum of 0 is no complaint: rare noise leaves blocks of time without any.
+    """
     mean = float(values.mean())
     if not mean:
         return
@@ -45,6 +48,6 @@ def complaints(values: Vector, show: Callable[[float], str], of_mean: str) -> It
     if high > (1 + _MAX_DISTANCE_SHARE) * mean:
         more = 100 * (high / mean - 1)
         yield f"the maximum ({show(high)}) is {more:.0f}% greater than {of_mean}"
-    if low < (1 - _MAX_DISTANCE_SHARE) * mean:
+    if 0 < low < (1 - _MAX_DISTANCE_SHARE) * mean:
         less = 100 * (1 - low / mean)
         yield f"the minimum ({show(low)}) is {less:.0f}% smaller than {of_mean}"

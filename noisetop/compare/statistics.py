@@ -59,7 +59,7 @@ def _welch(sides: Table, values: Table) -> Table:
 
 
 def holm(p: Vector) -> Vector:
-    """Adjusted p-values: the chance of even one false finding stays below the level (Holm 1979)."""
+    """Adjusted p-values that control the family-wise error rate (Holm 1979)."""
     order = np.argsort(p, kind="stable")
     factors = np.arange(len(p), 0, -1)
     adjusted = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)

@@ -16,7 +16,7 @@ from noisetop.compare.statistics import (
     permutation_p,
 )
 from noisetop.errors import NoisetopError
-from noisetop.probe.result import NumaResult, ProbeResult, SwitchResult
+from noisetop.gaps.result import NumaResult, ProbeResult, SwitchResult
 
 NS, GB_PER_S = "ns", "GB/s"
 _MIN_VALUES = 5
@@ -108,7 +108,7 @@ def _of_numa(numa: NumaResult) -> dict[str, Values]:
 def compare_values(
     a: Measured, b: Measured, alpha: float = ALPHA, permutations: int | None = None
 ) -> ValueComparison:
-    """Compares; ``alpha`` is the chance of even one false finding among all labels."""
+    """Compares all labels; ``alpha`` is the family-wise error rate."""
     labels = [one for one in a.by_label if one in b.by_label]
     pairs = [(a.by_label[label], b.by_label[label]) for label in labels]
     tested = [min(len(x.values), len(y.values)) >= _MIN_VALUES for x, y in pairs]

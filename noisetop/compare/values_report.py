@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 import numpy as np
 
 from noisetop.compare.stability import complaints, verdict_lines
 from noisetop.compare.values import NS, Measured, ValueComparison, ValueRow, Values
-from noisetop.sanitize import printable
-from noisetop.units import format_ns
+from noisetop.text.layout import ANY_WIDTH, fold_empty_rows, table_lines
+from noisetop.text.sanitize import printable
+from noisetop.text.styled import heading
+from noisetop.text.units import format_ns
 
 _BINS = 10
 _BAR_WIDTH = 28
+_NARROWEST_BAR = 8
+_BESIDE_BARS = 38
+"""Cells of a row of the histogram that are no bar."""
+_FIGURES = ("mean A", "mean B", "B/A", "change, 95 % interval")
 
 
-def value_lines(comparison: ValueComparison) -> Iterator[str]:
-    """The comparison, line by line."""
+def value_lines(comparison: ValueComparison, width: int = ANY_WIDTH) -> Iterator[str]:
+    """The comparison, line by line.
+
+    Where a table is wider than ``width`` cells, what was measured stands above its figures.
+    """
     yield printable(f"A: {comparison.a.name}, probe {comparison.a.kind}")
     yield printable(f"B: {comparison.b.name}, probe {comparison.b.kind}")
     yield ""
-    yield f"{'':10}{'mean A':>12}{'mean B':>12}{'B/A':>8}  change, 95 % interval"
-    for row in comparison.rows:
-        yield printable(_row_line(row))
+    yield from _table(comparison.rows, width)
     for label in comparison.only_one:
-        yield printable(f"{'':10}only one of them measured {label}")
+        yield printable(f"in one of them only: {label}")
     yield ""
-    yield _answer(comparison)
+    yield from _answer(comparison)
     for row in comparison.rows:
-        yield from map(printable, _spread(row))
+        yield from map(printable, _spread(row, width))
     yield ""
     for measured in (comparison.a, comparison.b):
         yield from map(printable, _stability(measured))
@@ -42,50 +49,80 @@ def _shown(value: float, unit: str) -> str:
     return f"{'-' if value < 0 else ''}{format_ns(abs(value))}"
 
 
-def _row_line(row: ValueRow) -> str:
-    one, unit = row.mean, row.a.unit
-    verdict = "" if row.tested else "too few"
+def _table(rows: Sequence[ValueRow], width: int) -> list[str]:
+    names = [printable(row.label) for row in rows]
+    verdicts = list(map(_verdict, rows))
+    cells = list(map(_figures, rows))
+    lines = table_lines(
+        [("change", *_FIGURES, "measured")]
+        + [(v, *c, name) for v, c, name in zip(verdicts, cells, names, strict=True)],
+        left=(0, 4, 5),
+    )
+    if max(map(len, lines)) <= width:
+        return lines
+    header, *figures = table_lines([_FIGURES, *cells], left=(3,))
+    lines = ["measured", f"  {header}"]
+    for verdict, name, line in zip(verdicts, names, figures, strict=True):
+        lines += [f"{verdict}: {name}" if verdict else name, f"  {line}"]
+    return lines
+
+
+def _verdict(row: ValueRow) -> str:
     if row.changed:
-        verdict = "MORE" if one.b > one.a else "LESS"
-    low, high = _shown(one.low, unit), _shown(one.high, unit)
+        return "MORE" if row.mean.b > row.mean.a else "LESS"
+    return "" if row.tested else "too few"
+
+
+def _figures(row: ValueRow) -> tuple[str, ...]:
+    one, unit = row.mean, row.a.unit
     return (
-        f"{verdict:10}{_shown(one.a, unit):>12}{_shown(one.b, unit):>12}{one.ratio or 0:>8.3f}  "
-        f"{f'{low} .. {high}':<28}{row.label}"
+        _shown(one.a, unit),
+        _shown(one.b, unit),
+        f"{one.ratio or 0:.3f}",
+        f"{_shown(one.low, unit)} .. {_shown(one.high, unit)}",
     )
 
 
-def _answer(comparison: ValueComparison) -> str:
-    level = f"chance of even one false finding: {100 * comparison.alpha:g} %"
+def _answer(comparison: ValueComparison) -> Iterator[str]:
+    level = f"family-wise error rate {100 * comparison.alpha:g} %"
     changed = [row for row in comparison.rows if row.changed]
     if not changed:
-        return f"No significant change ({level})."
-    told = ", ".join(f"{row.label} (p = {row.mean.p:.2g})" for row in changed)
-    return printable(f"Significant ({level}): {told}")
+        yield f"No significant change ({level})."
+        return
+    yield heading(f"Significant changes ({level}):")
+    for row in changed:
+        yield printable(f"  {row.label}: p = {row.mean.p:.2g}")
 
 
-def _spread(row: ValueRow) -> Iterator[str]:
+def _spread(row: ValueRow, width: int) -> Iterator[str]:
     pairs = {
         "sd": (row.a.deviation, row.b.deviation),
         "median": (float(np.median(row.a.values)), float(np.median(row.b.values))),
         "max": (float(row.a.values.max()), float(row.b.values.max())),
     }
-    yield ""
-    yield row.label
-    yield "  " + "  ".join(
+    figures = [
         f"{name} {_shown(a, row.a.unit)} → {_shown(b, row.a.unit)}{f' ({b / a:.2f}x)' if a else ''}"
         for name, (a, b) in pairs.items()
-    )
-    yield from _histograms(row)
+    ]
+    yield ""
+    yield row.label
+    line = "  " + "  ".join(figures)
+    yield from [line] if len(line) <= width else [f"  {one}" for one in figures]
+    yield from _histograms(row, width)
 
 
-def _histograms(row: ValueRow) -> Iterator[str]:
+def _histograms(row: ValueRow, width: int) -> Iterator[str]:
     """Both sides on the same bins."""
     edges = _edges(row)
     sides = [np.histogram(side.values, edges)[0].tolist() for side in (row.a, row.b)]
     most = max(map(max, sides))
+    room = min(_BAR_WIDTH, max((width - _BESIDE_BARS) // 2, _NARROWEST_BAR))
+    rows = []
     for start, *counts in zip(edges.tolist(), *sides, strict=False):
-        bars = [f"{n:>6} {'█' * -(-n * _BAR_WIDTH // most):<{_BAR_WIDTH}}" for n in counts]
-        yield f"  from {_shown(start, row.a.unit):>12}  {'  '.join(bars)}".rstrip()
+        bars = [f"{n:>6} {'█' * -(-n * room // most):<{room}}" for n in counts]
+        line = f"  from {_shown(start, row.a.unit):>12}  {'  '.join(bars)}".rstrip()
+        rows.append((not any(counts), line))
+    yield from fold_empty_rows(rows, "  ")
 
 
 def _edges(row: ValueRow) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

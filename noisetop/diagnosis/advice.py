@@ -7,15 +7,16 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from noisetop.checks import Machine
-from noisetop.checks.files import FileText, hex_mask
+from noisetop.checks import AuditedMachine
 from noisetop.checks.irq import is_managed
 from noisetop.checks.remedy import boot_argument, pin, sysctl, write
-from noisetop.checks.result import Reading, Remedy
-from noisetop.checks.tasks import Task
+from noisetop.checks.result import Remedy
 from noisetop.checks.workload import quota_limits
 from noisetop.diagnosis.evidence import Evidence, Share
-from noisetop.system import format_cpu_list
+from noisetop.machine.files import FileText, hex_mask
+from noisetop.machine.reading import Reading
+from noisetop.machine.tasks import Task
+from noisetop.text.cpu_list import format_cpu_list
 
 _PROC_SYS = "/proc/sys/"
 _ECHO = re.compile(r"echo (\S+|'[^']*') > (/\S+)")
@@ -29,14 +30,14 @@ _MOST_READINGS = 4
 class Situation:
     """A finding in the making, and the machine that it is about."""
 
-    machine: Machine
+    machine: AuditedMachine
     evidence: Evidence
     shares: Sequence[Share]
     about: str
     keep: str
     """CPUs to move things to."""
-    apart: str
-    """CPUs to set apart."""
+    isolate: str
+    """CPUs to isolate."""
     remedy: str
     """What the rule says in general."""
 
@@ -80,7 +81,7 @@ def _together(done: Iterable[tuple[Remedy, FileText]]) -> Advice | None:
     return Advice(remedy, tuple(file.reading for _, file in changes[:_MOST_READINGS]))
 
 
-def _echo(machine: Machine, command: str) -> list[tuple[Remedy, FileText]]:
+def _echo(machine: AuditedMachine, command: str) -> list[tuple[Remedy, FileText]]:
     """``echo VALUE > FILE``; nothing where that cannot be read."""
     match = _ECHO.fullmatch(command)
     file = machine.read(match[2]) if match else None
@@ -92,7 +93,7 @@ def _echo(machine: Machine, command: str) -> list[tuple[Remedy, FileText]]:
     return [(write(file, value, undo=chosen[1] if chosen else None), file)]
 
 
-def _sysctls(machine: Machine, command: str) -> list[tuple[Remedy, FileText]]:
+def _sysctls(machine: AuditedMachine, command: str) -> list[tuple[Remedy, FileText]]:
     """``sysctl -w NAME=VALUE …``, of what this kernel has."""
     match = _SYSCTL.fullmatch(command)
     if match is None:
@@ -151,7 +152,7 @@ def move_interrupt(situation: Situation) -> Advice | None:
     if not is_managed(machine, number, name):
         return write_back(situation)
     file = machine.read(f"/proc/irq/{number}/effective_affinity_list")
-    remedy = boot_argument(machine, f"isolcpus=managed_irq,domain,{situation.apart}")
+    remedy = boot_argument(machine, f"isolcpus=managed_irq,domain,{situation.isolate}")
     return Advice(remedy, (file.reading,))
 
 

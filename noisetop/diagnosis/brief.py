@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterator
 
 from noisetop.diagnosis import Diagnosis
-from noisetop.sanitize import printable
-from noisetop.units import format_ns
+from noisetop.text.sanitize import printable
+from noisetop.text.units import format_ns
 
 _INDENT = 21
 _NARROWEST = 40
@@ -26,7 +26,7 @@ def brief_lines(diagnosis: Diagnosis, *, top: int, width: int) -> Iterator[str]:
             yield " " * _INDENT + line
     if rest := diagnosis.findings[top:]:
         net = format_ns(sum(finding.net_ns for finding in rest))
-        yield f"and {len(rest)} more with {net} together"
+        yield f"and {len(rest)} more with {net} in total"
 
 
 def _wrapped(text: str, width: int) -> list[str]:

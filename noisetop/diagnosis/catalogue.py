@@ -10,14 +10,14 @@ from noisetop.diagnosis.finding import Rule
 _HEAD = """\
 # Causes of noise
 
-What `noisetop diagnose` can tell apart, by subject. Made from the rules themselves, so do not edit
-it: `python -m noisetop.diagnosis.catalogue > docs/causes.md`
+The causes that `noisetop diagnose` distinguishes, by subject. Made from the rules themselves, so do
+not edit it: `python -m noisetop.diagnosis.catalogue > docs/causes.md`
 
 Words in braces are filled in with what was measured: `{keep}` are CPUs to move things to, `{mask}`
-the same as a mask, `{cpus}` those to set apart, `{cpu}` and `{where}` those that lost time, `{all}`
+the same as a mask, `{cpus}` those to isolate, `{cpu}` and `{where}` those that lost time, `{all}`
 all there are, `{about}` a program, device or function, `{name}` and `{q}` its name, quoted.
 
-Rules are asked from the narrowest to the widest; noise that one has claimed is not offered to the
+Rules are tried from the narrowest to the widest; noise that one claims is not offered to the
 next. D and A numbers in the sources are those of the project's collection of causes.
 """
 
@@ -42,7 +42,7 @@ def _entry(rule: Rule) -> str:
         ("undo", f"`{rule.undo}`"),
         ("or", rule.otherwise),
         ("effect", rule.effect),
-        ("confidence", rule.confidence),
+        ("confidence", rule.confidence.word),
         ("source", rule.source),
     ]
     lines = "".join(f"- {name}: {value}\n" for name, value in rows if value)

@@ -13,27 +13,28 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.checks import Machine
+from noisetop.checks import AuditedMachine
 from noisetop.compare.sample import BLOCKS
+from noisetop.counters.losses import LOSSES
+from noisetop.counters.tick_stops import TICK_STOPS, TickStops
 from noisetop.diagnosis.intervals import Intervals
 from noisetop.diagnosis.totals import GroupKey, GroupTotals, Totals
 from noisetop.errors import NoisetopError
-from noisetop.event import (
-    APART_LEVEL,
+from noisetop.events.interruption import (
     FAULT,
     INTERRUPTION,
+    SIDE_LEVEL,
     Interruptions,
     Source,
     interrupting,
 )
-from noisetop.nesting import first_inside
-from noisetop.read_ahead import read_ahead
-from noisetop.recording import Recording
-from noisetop.rows import joined, taken
-from noisetop.system import parse_cpu_list
-from noisetop.tick import TickStops
-from noisetop.trigger import Trigger
-from noisetop.waits import TaskWait
+from noisetop.events.trigger import Trigger
+from noisetop.events.waits import TaskWait
+from noisetop.recording.prefetch import read_ahead
+from noisetop.recording.recording import Recording
+from noisetop.tables.nesting import first_inside
+from noisetop.tables.rows import joined, select
+from noisetop.text.cpu_list import parse_cpu_list
 
 Path = tuple[str, ...]
 Index = npt.NDArray[np.int64]
@@ -105,7 +106,7 @@ class Evidence:
     """Attempts of the kernel to stop the tick, by CPU."""
     realtime: frozenset[str] | None = None
     """Names of programs that go before all normal ones; None: not known."""
-    machine: Machine | None = None
+    machine: AuditedMachine | None = None
     """The machine as it is now, where it is the one of the recording: for remedies, and for what
     they put back."""
     fault_count: int = 0
@@ -143,7 +144,7 @@ class Collector:
     def add(self, table: Interruptions) -> None:
         """Adds interruptions and page faults. What ran on an idle CPU took nobody's time and is
         left out."""
-        table = taken(table, table["victim_tid"] != 0)
+        table = select(table, table["victim_tid"] != 0)
         self._add_faults(table)
         table = interrupting(table)
         if not len(table):
@@ -151,7 +152,7 @@ class Collector:
         ran = self._ran(table)
         self._totals.add(table, ran, self._blocks(table))
         # What an interrupt ran begins with it, and counts once.
-        self._intervals.add(taken(table, ran == _NOTHING))
+        self._intervals.add(select(table, ran == _NOTHING))
 
     def _outer_of(self) -> dict[int, set[int]]:
         """Sources that others lie in by their path, with the numbers of those others."""
@@ -171,20 +172,20 @@ class Collector:
         for around, inside in outer.items():
             inner_to[list(inside)] = around
         sources = table["source"]
-        inner = joined([self._inner, taken(table, inner_to[sources] != _NOTHING)])
+        inner = joined([self._inner, select(table, inner_to[sources] != _NOTHING)])
         self._inner = inner[-_CARRIED:]
         inner_around = inner_to[inner["source"]]
         for around in outer:
             rows = np.flatnonzero(sources == around)
-            candidates = taken(inner, inner_around == around)
-            at = first_inside(taken(table, rows), candidates)
+            candidates = select(inner, inner_around == around)
+            at = first_inside(select(table, rows), candidates)
             found[rows[at >= 0]] = candidates["source"][at[at >= 0]]
         return found
 
     def _add_faults(self, table: Interruptions) -> None:
-        apart = taken(table, table["level"] == APART_LEVEL)
+        side = select(table, table["level"] == SIDE_LEVEL)
         numbers = [i for i, one in enumerate(self.sources) if one.noise_class == FAULT]
-        faults = apart[np.isin(apart["source"], numbers)]
+        faults = side[np.isin(side["source"], numbers)]
         self.fault_count += len(faults)
         self.fault_ns += int(faults["net_ns"].sum())
 
@@ -241,7 +242,7 @@ def evidence_of(
     collected: Collector | None = None,
     online: Sequence[int] = (),
     realtime: frozenset[str] | None = None,
-    machine: Machine | None = None,
+    machine: AuditedMachine | None = None,
 ) -> Evidence:
     """What a recording says; it knows about its machine what stands in its head.
 
@@ -250,6 +251,7 @@ def evidence_of(
     Raises NoisetopError when the recording is damaged.
     """
     collected = collected or collect(recording)
+    tick_stops = recording.counters.of(TICK_STOPS)
     return Evidence(
         shares=collected.shares(),
         fault_count=collected.fault_count,
@@ -261,7 +263,7 @@ def evidence_of(
         nohz_full=frozenset(_cpus(recording, "nohz_full")),
         waits=dict(recording.waits.by_task()),
         tasks=dict(recording.tasks),
-        tick_stops=dict(recording.tick_stops),
+        tick_stops=dict(tick_stops),
         realtime=realtime,
         machine=machine,
         incomplete=_incomplete(recording),
@@ -278,5 +280,5 @@ def _cpus(recording: Recording, name: str) -> tuple[int, ...]:
 def _incomplete(recording: Recording) -> str:
     if recording.damage:
         return recording.damage
-    lost = recording.losses.total
+    lost = recording.counters.of(LOSSES).total
     return f"{lost} events were lost" if lost else ""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from noisetop.checks.result import Reading
 from noisetop.diagnosis.evidence import Evidence, Path, Share
-from noisetop.trigger import CLOCKS, Trigger
+from noisetop.events.trigger import CLOCKS, Trigger
+from noisetop.machine.reading import Reading
 
 
 class Confidence(StrEnum):
@@ -17,6 +17,12 @@ class Confidence(StrEnum):
     CERTAIN = "certain"
     LIKELY = "likely"
     POSSIBLE = "possible"
+
+    @property
+    def word(self) -> str:
+        """What the page calls it; the value is what JSON has."""
+        words = {Confidence.CERTAIN: "high", Confidence.LIKELY: "medium"}
+        return words.get(self, "low")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class Finding:
     readings: tuple[Reading, ...] = ()
     """What was read for the remedy."""
     wait_ns: int = 0
-    """Time that victims stood in line for a CPU; beside the noise, never part of it."""
+    """Run-queue wait of the victims, beside the noise and never part of it."""
     wait_count: int = 0
 
     @property
@@ -138,7 +144,7 @@ Outcome = Iterable[Finding] | Finding | CannotTell | None
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One cause of noise that can be told from evidence. ``name`` never changes."""
+    """One cause of noise that evidence can show. ``name`` never changes."""
 
     name: str
     subject: str

@@ -11,7 +11,7 @@ _REFUSED = "where it is refused: isolcpus=managed_irq,domain,{cpus} on the kerne
 RULES = (
     cause(
         "thermal",
-        "The CPU got too hot and reported it",
+        "The CPU reported a thermal event",
         ("irq", "thermal_apic"),
         *works("throttle_active_work", "pkg_temp_thermal_threshold_work_fn"),
         remedy="better cooling or a lower limit: cpupower frequency-set -u",
@@ -21,18 +21,18 @@ RULES = (
     ),
     cause(
         "hardware-errors",
-        "Hardware reported errors that it corrected or found",
+        "Hardware reported errors (machine check)",
         ("irq", "threshold_apic"),
         ("irq", "deferred_error_apic"),
         ("irq", "error_apic"),
-        remedy="find the part: rasdaemon, ras-mc-ctl --errors; replace it",
+        remedy="find the faulty part: rasdaemon, ras-mc-ctl --errors; replace it",
         undo="nothing to undo",
         confirm="dmesg | grep -iE 'mce|edac'",
         source="D68; arch/x86/kernel/cpu/mce",
     ),
     cause(
         "spurious-interrupt",
-        "An interrupt came that no device admits to",
+        "A spurious interrupt arrived that no device handled",
         ("irq", "spurious_apic"),
         remedy="update firmware; find the device that was just moved or disabled",
         undo="nothing to undo",
@@ -42,7 +42,7 @@ RULES = (
     ),
     cause(
         "firmware-interrupt",
-        "Firmware interrupts the machine through ACPI",
+        "Firmware raises ACPI interrupts (SCI)",
         ("irq", "* acpi"),
         ("irq", "acpi"),
         remedy="echo {keep} > /proc/irq/{irq}/smp_affinity_list",
@@ -115,7 +115,7 @@ RULES = (
     ),
     cause(
         "interrupt-thread",
-        "The thread of a device's interrupt ({about}) runs on this CPU",
+        "A threaded interrupt handler ({about}) runs on this CPU",
         ("thread", "irq/*"),
         subject=by_step(1),
         remedy="echo {keep} > /proc/irq/N/smp_affinity_list; the thread follows its interrupt",

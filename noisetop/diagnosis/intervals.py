@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop._tables import Groups, add_gaps
-from noisetop.event import Interruptions
-from noisetop.histogram import BUCKETS, edges_ns
+from noisetop.events.interruption import Interruptions
+from noisetop.tables.histogram import BUCKETS, edges_ns
 
 Index = npt.NDArray[np.int64]
 

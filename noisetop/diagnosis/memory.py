@@ -19,14 +19,14 @@ from noisetop.diagnosis.rule import (
 
 _FLUSH = calls("flush_tlb_func")
 _KEEP = "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1 PROGRAM"
-_KEEPS = "glibc then keeps what is freed and gives nothing back while it runs"
+_KEEPS = "glibc then keeps freed memory and does not unmap it"
 _OTHER_ALLOCATOR = "allocate before the run; MALLOC_CONF=dirty_decay_ms:-1 for jemalloc"
 _STRACE = "strace -fc -p PID counts its calls"
 
 RULES = (
     cause(
         "unmap",
-        "{about} gives memory back (munmap) on another CPU, and this CPU must be told",
+        "{about} unmaps memory (munmap) on another CPU, which causes a TLB shootdown on this CPU",
         *_FLUSH,
         stack=("*_munmap", "__vm_munmap", "unmap_region", "do_vmi_munmap"),
         subject=by_sender,
@@ -36,11 +36,11 @@ RULES = (
         otherwise=_OTHER_ALLOCATOR,
         confirm=_STRACE,
         source="D41; arch/x86/mm/tlb.c",
-        fallback="Memory is given back (munmap) on another CPU, and this CPU must be told",
+        fallback="Another CPU unmaps memory (munmap), which causes a TLB shootdown on this CPU",
     ),
     cause(
         "protect",
-        "{about} changes the protection of memory (mprotect) that this CPU uses too",
+        "{about} changes memory protection (mprotect), which causes a TLB shootdown on this CPU",
         *_FLUSH,
         stack=("*_mprotect*", "do_mprotect_pkey", "change_protection*"),
         subject=by_sender,
@@ -51,7 +51,7 @@ RULES = (
     ),
     cause(
         "madvise",
-        "{about} gives up memory (madvise) that this CPU uses too",
+        "{about} releases memory (madvise), which causes a TLB shootdown on this CPU",
         *_FLUSH,
         stack=("*_madvise", "do_madvise*", "madvise_*", "zap_page_range*"),
         subject=by_sender,
@@ -62,18 +62,18 @@ RULES = (
     ),
     cause(
         "fork",
-        "{about} starts processes (fork), and this CPU must be told that they share memory",
+        "{about} starts processes (fork), which causes a TLB shootdown on this CPU",
         *_FLUSH,
         stack=("copy_process", "kernel_clone", "dup_mm*", "copy_page_range"),
         subject=by_sender,
         remedy="start helpers before the run, or with posix_spawn and vfork",
-        undo="the former way",
+        undo="start them as before",
         confirm=_STRACE,
         source="D42; kernel/fork.c",
     ),
     cause(
         "page-migration",
-        "The kernel moves pages of a running program to another place in memory",
+        "The kernel migrates pages of a running program",
         *_FLUSH,
         stack=("migrate_pages*", "compact_zone*", "migrate_misplaced*", "try_to_migrate*"),
         remedy="sysctl -w kernel.numa_balancing=0 vm.compaction_proactiveness=0",
@@ -83,7 +83,7 @@ RULES = (
     ),
     cause(
         "numa-scan",
-        "The kernel takes pages away for a moment to see who uses them (NUMA balancing)",
+        "Automatic NUMA balancing unmaps pages to find their users",
         *_FLUSH,
         stack=("task_numa_work", "change_prot_numa"),
         remedy="sysctl -w kernel.numa_balancing=0",
@@ -93,18 +93,18 @@ RULES = (
     ),
     cause(
         "huge-page-collapse",
-        "The kernel joins small pages into huge ones and interrupts all CPUs for it",
+        "khugepaged collapses pages into huge pages and sends IPIs to all CPUs",
         *calls("tlb_remove_table_smp_sync"),
         ("thread", "khugepaged"),
         remedy="echo never > /sys/kernel/mm/transparent_hugepage/enabled",
         undo="echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-        effect="programs that gain from huge pages get slower",
+        effect="programs that benefit from huge pages get slower",
         confirm="grep thp_collapse_alloc /proc/vmstat before and after",
         source="D36; mm/khugepaged.c",
     ),
     cause(
         "huge-page-flush",
-        "The kernel joins small pages of memory into huge ones, and this CPU must be told",
+        "Collapsing pages into huge pages causes a TLB shootdown on this CPU",
         *_FLUSH,
         sender=("khugepaged",),
         remedy="echo never > /sys/kernel/mm/transparent_hugepage/enabled",
@@ -114,7 +114,7 @@ RULES = (
     ),
     cause(
         "reclaim-flush",
-        "Memory is short: the kernel takes some away from programs, and this CPU must be told",
+        "Memory is low: reclaim causes a TLB shootdown on this CPU",
         *_FLUSH,
         sender=("kswapd*", "kcompactd*", "kdamond*"),
         remedy="sysctl -w vm.min_free_kbytes=262144 vm.compaction_proactiveness=0",
@@ -125,7 +125,7 @@ RULES = (
     ),
     cause(
         "same-page-flush",
-        "The kernel merges equal pages of memory, and this CPU must be told",
+        "Same-page merging (KSM) causes a TLB shootdown on this CPU",
         *_FLUSH,
         sender=("ksmd",),
         remedy="echo 0 > /sys/kernel/mm/ksm/run",
@@ -135,7 +135,7 @@ RULES = (
     ),
     cause(
         "translation-flush",
-        "{about} changes memory that this CPU uses too, and this CPU must be told",
+        "{about} changes shared mappings, which causes a TLB shootdown on this CPU",
         *_FLUSH,
         subject=by_sender,
         remedy=_KEEP,
@@ -144,12 +144,12 @@ RULES = (
         otherwise=_OTHER_ALLOCATOR,
         confirm=_STRACE,
         source="D41, D42; arch/x86/mm/tlb.c",
-        fallback="Memory that this CPU uses was changed, and this CPU must be told",
+        fallback="Mappings that this CPU uses changed, which causes a TLB shootdown on this CPU",
         confidence=Confidence.LIKELY,
     ),
     cause(
         "kernel-memory-flush",
-        "The kernel changed memory of its own, and every CPU must be told ({about})",
+        "A change of kernel mappings causes a TLB shootdown on every CPU ({about})",
         *calls("do_flush_tlb_all", "do_kernel_range_flush", "__cpa_flush*", "do_tlbi*"),
         subject=by_sender,
         remedy="no loading of modules, filters and BPF programs, no containers during the run",
@@ -159,7 +159,7 @@ RULES = (
     ),
     cause(
         "compaction-thread",
-        "The kernel moves pages together to get large free areas (compaction)",
+        "Memory compaction (kcompactd) runs on this CPU",
         ("thread", "kcompactd*"),
         remedy="sysctl -w vm.compaction_proactiveness=0",
         undo="sysctl -w vm.compaction_proactiveness=20",
@@ -168,7 +168,7 @@ RULES = (
     ),
     cause(
         "reclaim-thread",
-        "Memory is short: the kernel looks for pages to free on this CPU",
+        "Memory is low: reclaim (kswapd) runs on this CPU",
         ("thread", "kswapd*"),
         remedy="for t in $(pgrep kswapd); do taskset -pc {keep} $t; done",
         undo=MOVE_BACK,
@@ -179,7 +179,7 @@ RULES = (
     ),
     cause(
         "same-page-thread",
-        "The kernel searches memory for equal pages to merge, on this CPU",
+        "Same-page merging (ksmd) runs on this CPU",
         ("thread", "ksmd"),
         remedy="echo 0 > /sys/kernel/mm/ksm/run",
         undo="echo 1 > /sys/kernel/mm/ksm/run",
@@ -188,7 +188,7 @@ RULES = (
     ),
     cause(
         "access-monitor-thread",
-        "The kernel watches which memory is used (DAMON) on this CPU",
+        "Memory access monitoring (DAMON) runs on this CPU",
         ("thread", "kdamond*"),
         remedy="echo N > /sys/module/damon_reclaim/parameters/enabled",
         otherwise="echo off > /sys/kernel/mm/damon/admin/kdamonds/0/state",
@@ -198,7 +198,7 @@ RULES = (
     ),
     cause(
         "memory-killer-thread",
-        "The kernel gives back the memory of a killed program",
+        "The kernel reclaims the memory of a killed program (oom_reaper)",
         ("thread", "oom_reaper"),
         remedy="give the programs more memory or lower their use",
         undo="the former size",
@@ -207,7 +207,7 @@ RULES = (
     ),
     cause(
         "balloon",
-        "The hypervisor takes memory back or asks how much is free (balloon)",
+        "The memory balloon of the hypervisor runs on this CPU",
         *works("update_balloon_*", "page_reporting_process", "report_free_page_func"),
         remedy="turn the memory balloon and free page reporting off for this virtual machine",
         undo="turn them on again in the configuration of the virtual machine",
@@ -220,8 +220,8 @@ RULES = (
 
 @rule(
     "page-fault",
-    "The program touches memory that is not there yet (page faults)",
-    seen_as="page faults of the program itself, with --faults; they are no noise",
+    "The program takes page faults",
+    seen_as="page faults of the program itself, with --faults; they are not counted as noise",
     remedy="mlockall(MCL_CURRENT|MCL_FUTURE) in the program, and touch all memory before the run",
     undo="without mlockall",
     confirm="grep -E 'pgfault|pgmajfault' /proc/vmstat, minflt in /proc/PID/stat",

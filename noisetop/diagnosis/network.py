@@ -13,11 +13,11 @@ _HANDLED = Match(softirqs("NET_RX"), sender=("call_function*",))
 
 @rule(
     "packet-steering",
-    "Another CPU hands packets from the network on to this one",
+    "Another CPU steers received packets to this one (RPS)",
     seen_as=f"{_HANDED_ON.words}; {_HANDLED.words}",
     remedy="echo {mask} > /sys/class/net/IF/queues/rx-0/rps_cpus for every queue",
     undo="echo the former mask into the same files",
-    otherwise="sysctl -w net.core.skb_defer_max=0, where trigger_rx_softirq is what it is seen as",
+    otherwise="sysctl -w net.core.skb_defer_max=0, where it is seen as trigger_rx_softirq",
     act=stop_steering,
     confirm="grep . /sys/class/net/*/queues/rx-*/rps_cpus; sysctl net.core.skb_defer_max",
     source="D49; net/core/dev.c",
@@ -33,7 +33,7 @@ def packet_steering(evidence: Evidence, texts: Texts) -> list[Finding]:
 RULES = (
     cause(
         "packets-received",
-        "This CPU handles packets from the network",
+        "This CPU processes received packets",
         *softirqs("NET_RX"),
         remedy="ethtool -X IF with no queue for CPU {cpus}, and move the card's interrupts",
         undo="ethtool -X IF default",
@@ -43,7 +43,7 @@ RULES = (
     ),
     cause(
         "packets-sent",
-        "This CPU finishes sending packets to the network",
+        "This CPU processes transmitted packets",
         *softirqs("NET_TX"),
         remedy="echo {mask} > /sys/class/net/IF/queues/tx-0/xps_cpus",
         undo="echo the former mask into the same file",
@@ -53,7 +53,7 @@ RULES = (
     ),
     cause(
         "packet-threads",
-        "Threads that handle packets run on this CPU",
+        "NAPI threads run on this CPU",
         ("thread", "napi/*"),
         ("thread", "backlog_napi/*"),
         remedy="for t in $(pgrep ^napi/); do taskset -pc {keep} $t; done",
@@ -63,7 +63,7 @@ RULES = (
     ),
     cause(
         "packet-timer",
-        "A network card's interrupt is put off with a timer on this CPU",
+        "A timer that defers a network card's interrupts runs on this CPU",
         *hrtimers("napi_watchdog"),
         remedy="echo 0 > /sys/class/net/IF/gro_flush_timeout",
         undo="echo the former number into the same file",
@@ -72,7 +72,7 @@ RULES = (
     ),
     cause(
         "traffic-shaping",
-        "Packets are held back and sent by a timer of traffic shaping",
+        "A traffic shaping timer sends packets on this CPU",
         *hrtimers("qdisc_watchdog", "tcp_pace_kick"),
         remedy="send from other CPUs: taskset -pc {keep} PID, or tc qdisc del dev IF root",
         undo="tc qdisc with the former discipline",
@@ -81,7 +81,7 @@ RULES = (
     ),
     cause(
         "acknowledgements",
-        "Network connections acknowledge what they received, with a timer on this CPU",
+        "A TCP acknowledgement timer runs on this CPU",
         *hrtimers("tcp_compressed_ack_kick"),
         remedy="receive on other CPUs: taskset -pc {keep} PID; or net.ipv4.tcp_comp_sack_nr=0",
         undo="taskset -pc with the former CPUs, sysctl -w net.ipv4.tcp_comp_sack_nr=44",

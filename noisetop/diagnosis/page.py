@@ -13,13 +13,14 @@ from noisetop.diagnosis.audit import related
 from noisetop.diagnosis.evidence import Share
 from noisetop.diagnosis.finding import Finding
 from noisetop.diagnosis.saved import Change, as_saved
-from noisetop.event import Source
-from noisetop.sanitize import printable
-from noisetop.system import format_cpu_list
-from noisetop.units import format_count, format_ns
+from noisetop.events.interruption import Source
+from noisetop.text.cpu_list import format_cpu_list
+from noisetop.text.sanitize import printable
+from noisetop.text.styled import heading
+from noisetop.text.units import format_count, format_ns
 
 _INDENT = 4
-_LABEL = 10
+_LABEL = 12
 _SENDERS = 3
 _LONGEST = 400
 _UNEXPLAINED = 10
@@ -29,7 +30,7 @@ _VERBS = frozenset(
 _PROSE = (", ", "; if ", " for every ", " for the ", " with the ", " the former ", " of the ")
 
 
-def text(
+def page_lines(
     diagnosis: Diagnosis,
     audit: Sequence[CheckResult] = (),
     *,
@@ -37,20 +38,19 @@ def text(
     width: int = 80,
     top: int = 20,
     changes: Sequence[Change] | None = None,
-) -> str:
+) -> list[str]:
     """The page: findings by what they cost, then what no rule explains, then the sum."""
-    lines = _head(diagnosis, title, width)
+    page = _head(diagnosis, title, width)
     if audit:
-        lines += _wrapped("Checks tell how this machine is set up now, see noisetop check.", width)
-    lines.append("")
+        page += _wrapped("Checks show the present setup of this machine: noisetop check.", width)
+    page.append("")
     if changes is not None:
-        lines += [*_changes(changes, width), ""]
+        page += [*_changes(changes, width), ""]
     if not diagnosis.findings:
-        lines += ["No noise was measured, so there is nothing to explain.", ""]
+        page += ["No noise was measured, so there is nothing to explain.", ""]
     for number, finding in enumerate(diagnosis.findings[:top], 1):
-        lines += [*_finding(number, finding, diagnosis, audit, width), ""]
-    lines += [*_rest(diagnosis, top, width), *_sum(diagnosis, width)]
-    return "\n".join(lines) + "\n"
+        page += [*_finding(number, finding, diagnosis, audit, width), ""]
+    return [*page, *_rest(diagnosis, top, width), *_sum(diagnosis, width)]
 
 
 def _wrapped(words: str, width: int) -> list[str]:
@@ -104,7 +104,10 @@ def _finding(
 ) -> list[str]:
     inside = width - _INDENT - _LABEL
     first, *more = _wrapped(finding.cause, width - _INDENT - 1)
-    lines = [f"{number:>2}. {first}", *(" " * _INDENT + line for line in more)]
+    lines: list[str] = [
+        heading(f"{number:>2}. {first}"),
+        *(heading(" " * _INDENT + line) for line in more),
+    ]
     lines += _row("cost", _wrapped(_cost(finding, diagnosis), inside))
     for sentence in _evidence(finding, diagnosis):
         lines += _row("evidence", _wrapped(sentence, inside))
@@ -120,7 +123,7 @@ def _finding(
     if finding.otherwise:
         lines += _row("or", _wrapped(finding.otherwise, inside))
     lines += _row("effect", _wrapped(effect(finding, diagnosis), inside))
-    lines += _row("sure?", _wrapped(f"{finding.confidence}; to confirm: {finding.confirm}", inside))
+    lines += _row("confidence", _wrapped(_confidence(finding), inside))
     return lines
 
 
@@ -138,6 +141,10 @@ def _cost(finding: Finding, diagnosis: Diagnosis) -> str:
             f"{format_count(finding.wait_count)} times"
         )
     return "; ".join(parts)
+
+
+def _confidence(finding: Finding) -> str:
+    return f"{finding.confidence.word}; to confirm: {finding.confirm}"
 
 
 def _times(count: int) -> str:
@@ -196,7 +203,7 @@ def _rest(diagnosis: Diagnosis, top: int, width: int) -> list[str]:
         )
         lines += [*_wrapped(words, width), ""]
     if diagnosis.unexplained_ns or diagnosis.unexplained:
-        lines.append("Not explained by any rule")
+        lines.append(heading("Not explained by any rule"))
         groups = unexplained(diagnosis)
         for path, (count, net_ns) in groups[:_UNEXPLAINED]:
             label = (
@@ -208,7 +215,7 @@ def _rest(diagnosis: Diagnosis, top: int, width: int) -> list[str]:
             lines += _row("", [f"{_share(left, diagnosis):>7}  {len(groups) - _UNEXPLAINED} more"])
         lines.append("")
     for rule, reason in diagnosis.unsure:
-        lines += [*_wrapped(f"Cannot tell {rule.name}: {reason.needs}", width), ""]
+        lines += [*_wrapped(f"Inconclusive: {rule.name}: {reason.needs}", width), ""]
     return lines
 
 
@@ -234,14 +241,14 @@ def _sum(diagnosis: Diagnosis, width: int) -> list[str]:
 
 
 def _changes(changes: Sequence[Change], width: int) -> list[str]:
-    lines = ["Against the saved diagnosis"]
+    lines: list[str] = [heading("Resolved, remaining and new causes since the saved diagnosis")]
     for change in changes:
         words = (
-            f"{change.verdict}: {change.cause}: {format_ns(change.before_rate_ns)}/s → "
+            f"{change.verdict.word}: {change.cause}: {format_ns(change.before_rate_ns)}/s → "
             f"{format_ns(change.after_rate_ns)}/s ({change.ratio_words}; {change.significance})"
         )
         lines += [" " * _INDENT + line for line in _wrapped(words, width - _INDENT)]
-    return lines if changes else [*lines, " " * _INDENT + "no finding in either"]
+    return lines if changes else [*lines, " " * _INDENT + "no cause in either"]
 
 
 def as_json(

@@ -8,7 +8,7 @@ from noisetop.diagnosis.rule import calls, cause, works
 RULES = (
     cause(
         "frequency-change",
-        "The kernel changes the frequency of this CPU",
+        "The frequency governor runs on this CPU",
         ("thread", "sugov:*"),
         *works("sugov_work", "dbs_work_handler"),
         *calls("do_drv_write"),
@@ -19,17 +19,17 @@ RULES = (
     ),
     cause(
         "frequency-read",
-        "{about} reads the frequency of this CPU from another one",
+        "{about} reads the frequency of this CPU from another CPU",
         *calls("do_drv_read", "cpu_read_corecnt", "cpu_read_constcnt", "aperfmperf_snapshot_khz"),
         subject=lambda share: share.trigger.task,
         remedy="stop monitoring that reads scaling_cur_freq or cpuinfo_cur_freq of CPU {cpus}",
         confirm="the sender's kernel stack has cpufreq or cppc functions",
         source="D47; drivers/cpufreq",
-        fallback="Somebody reads the frequency of this CPU from another one",
+        fallback="The frequency of this CPU is read from another CPU",
     ),
     cause(
         "idle-injection",
-        "The kernel keeps this CPU idle on purpose to cool it",
+        "The kernel injects idle time to cool this CPU",
         ("thread", "idle_inject/*"),
         ("thread", "kidle_inj/*"),
         remedy="better cooling, then: modprobe -r intel_powerclamp",
@@ -39,7 +39,7 @@ RULES = (
     ),
     cause(
         "firmware-gap",
-        "Firmware stopped the CPU (system management interrupt)",
+        "Firmware stopped the CPU (system management interrupt, SMI)",
         ("hardware", "smi*"),
         remedy="in the firmware setup: no legacy USB, no power capping, maximum performance",
         undo="the former settings of the firmware",
@@ -49,7 +49,7 @@ RULES = (
     ),
     cause(
         "hypervisor-gap",
-        "The hypervisor gave this CPU to somebody else (steal)",
+        "The hypervisor preempted this virtual CPU (steal)",
         ("hardware", "steal"),
         remedy="pin the virtual CPUs on the host, one to a core; ask the provider",
         undo="the former configuration of the virtual machine",
@@ -59,7 +59,7 @@ RULES = (
     ),
     cause(
         "hardware-gap",
-        "The CPU stood still and the kernel knows nothing about it",
+        "The CPU was stopped by the hypervisor or firmware, inferred",
         ("hardware",),
         remedy="on a virtual machine ask the host; else look for system management interrupts",
         undo="nothing was changed",

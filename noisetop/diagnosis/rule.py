@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from noisetop.diagnosis.advice import Act, Situation, write_back
 from noisetop.diagnosis.evidence import Evidence, Path, Share
 from noisetop.diagnosis.finding import Confidence, Finding, Outcome, Rule
-from noisetop.system import format_cpu_list
+from noisetop.text.cpu_list import format_cpu_list
 
 Pattern = tuple[str, ...]
 """First steps of a source path, with wildcards as in fnmatch."""
@@ -78,8 +78,8 @@ class Match:
     @property
     def rank(self) -> tuple[int, ...]:
         """Narrow ones first: by who sent it, then by how much of a path is given."""
-        told = -bool(self.stack) - bool(self.sender)
-        return (told, -max(sum(_literal(step) for step in pattern) for pattern in self.paths))
+        named = -bool(self.stack) - bool(self.sender)
+        return (named, -max(sum(_literal(step) for step in pattern) for pattern in self.paths))
 
     @property
     def words(self) -> str:
@@ -122,9 +122,9 @@ def by_function(share: Share) -> str:
     return share.cause[-1] if len(share.cause) > 2 else ""
 
 
-def _apart(evidence: Evidence, shares: Iterable[Share]) -> tuple[int, ...]:
-    """CPUs to set apart: the watched ones, or where all are watched those that lost time. Never
-    all that there are, since something must keep house."""
+def _to_isolate(evidence: Evidence, shares: Iterable[Share]) -> tuple[int, ...]:
+    """CPUs to isolate: the watched ones, or where all are watched those that lost time. Never
+    all that there are, as a housekeeping CPU is needed."""
     watched = set(evidence.cpus)
     if watched >= set(evidence.online):
         watched = {share.cpu for share in shares} or watched
@@ -136,8 +136,8 @@ def _apart(evidence: Evidence, shares: Iterable[Share]) -> tuple[int, ...]:
 def facts(evidence: Evidence, shares: Sequence[Share], about: str) -> Mapping[str, str]:
     """What texts of rules may mention in braces. ``{name}`` is for a shell, ``{q}`` for pgrep."""
     share = shares[0] if shares else None
-    apart = _apart(evidence, shares)
-    kept = tuple(cpu for cpu in evidence.online if cpu not in apart) or (0,)
+    isolate = _to_isolate(evidence, shares)
+    kept = tuple(cpu for cpu in evidence.online if cpu not in isolate) or (0,)
     path = share.cause if share else ("something",)
     number = re.match(r"\d+(?= |$)", path[1] if len(path) > 1 else path[0])
     return {
@@ -147,7 +147,7 @@ def facts(evidence: Evidence, shares: Sequence[Share], about: str) -> Mapping[st
         "function": path[-1],
         "keep": format_cpu_list(kept),
         "mask": format(sum(1 << cpu for cpu in kept), "x"),
-        "cpus": format_cpu_list(apart),
+        "cpus": format_cpu_list(isolate),
         "all": format_cpu_list(evidence.online or evidence.cpus),
         "where": format_cpu_list((one.cpu for one in shares) if share else evidence.cpus),
         "cpu": str(share.cpu if share else min(evidence.cpus, default=0)),
@@ -217,7 +217,7 @@ def _advised(finding: Finding, evidence: Evidence, act: Act, known: Mapping[str,
             shares=finding.shares,
             about=finding.about,
             keep=known["keep"],
-            apart=known["cpus"],
+            isolate=known["cpus"],
             remedy=finding.remedy,
         )
     )
@@ -236,7 +236,7 @@ def _advised(finding: Finding, evidence: Evidence, act: Act, known: Mapping[str,
 
 MOVE = "for t in $(pgrep -wx {q}); do taskset -pc {keep} $t; done"
 MOVE_BACK = "the same with the lists that the remedy printed"
-APART = "isolcpus=domain,{cpus} on the kernel command line, or a cpuset of its own"
+ISOLATE = "isolcpus=domain,{cpus} on the kernel command line, or a cpuset of its own"
 NOTHING_TO_UNDO = "start it again"
 
 

@@ -1,4 +1,4 @@
-"""Diagnoses kept for later, and what changed since: which findings went, stayed and came.
+"""Saved diagnoses, and what changed since: resolved, remaining and new findings.
 
 The noise of a finding is compared block of time by block of time, with the tests of ``noisetop
 compare``. Waits are known as sums only: how often there was one is compared as two Poisson
@@ -38,6 +38,11 @@ class Fate(StrEnum):
     STAYED = "stayed"
     MORE = "more"
     NEW = "new"
+
+    @property
+    def word(self) -> str:
+        """What the page calls it; the value is what JSON has."""
+        return {Fate.GONE: "resolved", Fate.STAYED: "remaining"}.get(self, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,29 +92,29 @@ class Change:
     """Cost in ns per second."""
     after_rate_ns: float
     probability: float | None
-    """Of a difference as large when nothing had changed, for all findings together; None: it came
-    too seldom to tell."""
+    """Of a difference as large if nothing had changed, adjusted for all findings; None: the finding
+    is too rare to test."""
 
     @property
     def ratio_words(self) -> str:
         """After over before."""
         if not self.before_rate_ns:
-            return "was not there"
+            return "new"
         return f"{self.after_rate_ns / self.before_rate_ns:.2f} times"
 
     @property
     def significant(self) -> bool:
-        """Whether it changed by more than chance."""
+        """Whether the change is significant."""
         return self.probability is not None and self.probability <= ALPHA
 
     @property
     def significance(self) -> str:
         """The same in words."""
         if self.probability is None:
-            return "too seldom to tell"
+            return "too rare to test"
         if self.significant:
-            return f"significant, p {self.probability:.1g}"
-        return f"may be chance, p {self.probability:.2f}"
+            return f"significant, p {_probability(self.probability)}"
+        return f"not significant, p {self.probability:.2f}"
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
@@ -214,10 +219,10 @@ def compare(before: Saved, after: Saved) -> tuple[Change, ...]:
     old, new = _by_key(before.findings), _by_key(after.findings)
     keys = tuple(dict.fromkeys([*old, *new]))
     pairs = [(old.get(key), new.get(key)) for key in keys]
-    chances = _probabilities(pairs, before.duration_ns, after.duration_ns)
+    p_values = _probabilities(pairs, before.duration_ns, after.duration_ns)
     changes = [
-        _change(key, *pair, before.duration_ns, after.duration_ns, chance)
-        for key, pair, chance in zip(keys, pairs, chances, strict=True)
+        _change(key, *pair, before.duration_ns, after.duration_ns, p)
+        for key, pair, p in zip(keys, pairs, p_values, strict=True)
     ]
     return tuple(sorted(changes, key=lambda c: (-abs(c.after_rate_ns - c.before_rate_ns), c.key)))
 
@@ -230,7 +235,7 @@ Pair = tuple[Measured | None, Measured | None]
 
 
 def _probabilities(pairs: Sequence[Pair], old_ns: int, new_ns: int) -> list[float | None]:
-    """For each finding, before and after: the chance of its change, adjusted for their number."""
+    """The p-value of each pair, before and after, adjusted for their number; None: not tested."""
     old_rates = _rates([_blocks_of(old) for old, _ in pairs], old_ns, new_ns)
     new_rates = _rates([_blocks_of(new) for _, new in pairs], new_ns, old_ns)
     seen = (old_rates > 0).sum(axis=0) + (new_rates > 0).sum(axis=0)
@@ -247,7 +252,9 @@ def _probabilities(pairs: Sequence[Pair], old_ns: int, new_ns: int) -> list[floa
         raw[at] = rate_probability(old, new, old_ns, new_ns)
     tested = by_blocks | waits
     raw[tested] = holm(raw[tested])
-    return [float(p) if told else None for p, told in zip(raw, tested.tolist(), strict=True)]
+    return [
+        float(p) if was_tested else None for p, was_tested in zip(raw, tested.tolist(), strict=True)
+    ]
 
 
 def _blocks_of(one: Measured | None) -> tuple[int, ...]:
@@ -324,3 +331,8 @@ def _tail(first: int, last: int, total: int, share: float) -> float:
         )
         for k in range(first, last + 1)
     )
+
+
+def _probability(value: float) -> str:
+    """A permutation test has no smaller probabilities to tell apart."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

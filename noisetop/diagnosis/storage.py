@@ -5,23 +5,23 @@ from __future__ import annotations
 from noisetop.diagnosis.rule import calls, cause, softirqs
 
 _ELSEWHERE = "keep disk access off this CPU: taskset -pc {keep} PID"
-_BACK = "taskset -pc with the CPUs that it had before"
+_BACK = "taskset -pc with the former CPUs"
 
 RULES = (
     cause(
         "disk-completion-call",
-        "{about} on another CPU hands finished disk requests back to this one",
+        "{about} on another CPU sends block I/O completions to this one",
         *calls("__blk_mq_complete_request_remote"),
         subject=lambda share: share.trigger.task,
         remedy="echo 0 > /sys/block/DISK/queue/rq_affinity",
         undo="echo 1 > /sys/block/DISK/queue/rq_affinity",
-        confirm="grep . /sys/block/*/queue/rq_affinity; who reads and writes on this CPU",
+        confirm="grep . /sys/block/*/queue/rq_affinity; which program does I/O on this CPU",
         source="D48; block/blk-mq.c",
-        fallback="Another CPU hands finished disk requests back to this one",
+        fallback="Another CPU sends block I/O completions to this one",
     ),
     cause(
         "disk-completion",
-        "Disk requests are finished on this CPU",
+        "Block I/O completions run on this CPU",
         *softirqs("BLOCK"),
         remedy="echo 0 > /sys/block/DISK/queue/rq_affinity",
         undo="echo 1 > /sys/block/DISK/queue/rq_affinity",
@@ -31,7 +31,7 @@ RULES = (
     ),
     cause(
         "disk-polling",
-        "Disk requests are looked for on this CPU (polling)",
+        "Block I/O completions are polled for on this CPU",
         *softirqs("IRQ_POLL"),
         remedy=_ELSEWHERE,
         undo=_BACK,
@@ -55,7 +55,7 @@ RULES = (
     ),
     cause(
         "io-ring-threads",
-        "Threads that do disk and network requests for a program (io_uring) run here",
+        "io_uring worker threads run on this CPU",
         ("thread", "iou-*"),
         remedy="IORING_REGISTER_IOWQ_AFF or IORING_SETUP_SQ_AFF with CPUs {keep}",
         undo="the former settings of the program",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noisetop.counters.tick_stops import kept_by
 from noisetop.diagnosis.evidence import Evidence, Share, is_program
 from noisetop.diagnosis.finding import Confidence, Finding
 from noisetop.diagnosis.rule import (
@@ -13,14 +14,13 @@ from noisetop.diagnosis.rule import (
     rule,
     softirqs,
 )
-from noisetop.tick import kept_by
-from noisetop.trigger import TICK_FUNCTIONS
+from noisetop.events.trigger_join import TICK_FUNCTIONS
 
 _SLOWEST_TICK_NS = 20_000_000  # CONFIG_HZ is 100 or more; with a margin for late ones
 
 
 def _ticks(evidence: Evidence, *, quiet: bool) -> list[Share]:
-    """The tick on CPUs that are told to stop it, or on the others."""
+    """The tick on CPUs that may stop it, or on the others."""
     return [
         share
         for share in evidence.shares
@@ -41,7 +41,7 @@ def _shared(evidence: Evidence) -> set[int]:
 
 
 def _reason(evidence: Evidence, cpu: int) -> str:
-    """What kept the tick running most often, in the kernel's own words; empty: not told."""
+    """What kept the tick running most often, as the kernel names it; empty: not known."""
     kept = kept_by(evidence.tick_stops.get(cpu, {}))
     return kept[0][0] if kept else ""
 
@@ -62,12 +62,12 @@ def _for_the_wheel(evidence: Evidence) -> list[Share]:
 
 @rule(
     "tick-everywhere",
-    "The kernel's regular clock interrupt runs on CPU {where}",
-    seen_as="timer › … › tick_nohz_handler on a CPU that nohz_full= does not name",
+    "The periodic scheduler tick runs on CPU {where}",
+    seen_as="timer › … › tick_nohz_handler on a CPU that nohz_full= does not contain",
     remedy="add nohz_full={cpus} to the kernel command line",
-    undo="take nohz_full= off the kernel command line",
+    undo="remove nohz_full= from the kernel command line",
     reboot=True,
-    effect="no clock interrupt while one program alone runs on the CPU",
+    effect="no tick while a single program runs on the CPU",
     confirm="cat /sys/devices/system/cpu/nohz_full does not list the CPU",
     source="D01; cpu-isolation.rst, no_hz.rst",
     confidence=Confidence.CERTAIN,
@@ -79,13 +79,13 @@ def tick_everywhere(evidence: Evidence, texts: Texts) -> list[Finding]:
 
 @rule(
     "tick-for-two-programs",
-    "A second program on the CPU keeps the regular clock interrupt alive",
-    seen_as="a regular tick on a nohz_full CPU on which a second program ran, where the kernel "
+    "A second task on the CPU keeps the tick running",
+    seen_as="a periodic tick on a nohz_full CPU on which a second program ran, where the kernel "
     "names the scheduler (tick_stop) or no reason",
     remedy="taskset -pc {keep} PID of the other program, or give the CPU its own cpuset",
-    undo="taskset -pc with the CPUs that it had before",
-    effect="the clock interrupt stops as soon as one program runs alone",
-    confirm="the programs named by the finding for other programs on this CPU",
+    undo="taskset -pc with the former CPUs",
+    effect="the tick stops as soon as a single program runs",
+    confirm="the finding about other programs on this CPU names them",
     source="D02; sched_can_stop_tick()",
 )
 def tick_for_two_programs(evidence: Evidence, texts: Texts) -> list[Finding]:
@@ -97,13 +97,13 @@ def tick_for_two_programs(evidence: Evidence, texts: Texts) -> list[Finding]:
 
 @rule(
     "tick-for-the-scheduler",
-    "The scheduler keeps the regular clock interrupt alive: a CPU quota, or a second thread",
-    seen_as="a regular tick on a nohz_full CPU that the scheduler kept running (tick_stop), and on "
-    "which no second program ran",
+    "The scheduler keeps the tick running: a CPU quota, or a second thread",
+    seen_as="a periodic tick on a nohz_full CPU that the scheduler kept running (tick_stop), and "
+    "on which no second program ran",
     remedy="echo max > /sys/fs/cgroup/GROUP/cpu.max for a group with a quota; bind the threads of "
     "the program to a CPU each",
     undo="echo the former two numbers into the same cpu.max",
-    effect="the clock interrupt stops as soon as one thread without a quota runs alone",
+    effect="the tick stops as soon as a single thread without a quota runs",
     confirm="grep -v max /sys/fs/cgroup/*/cpu.max; ps -eLo psr,tid,comm shows threads on the CPU",
     source="D02 to D04; sched_can_stop_tick()",
 )
@@ -116,12 +116,12 @@ def tick_for_the_scheduler(evidence: Evidence, texts: Texts) -> list[Finding]:
 
 @rule(
     "tick-for-cpu-timers",
-    "A timer on the CPU time of a program keeps the regular clock interrupt alive",
-    seen_as="a regular tick on a nohz_full CPU that POSIX timers kept running (tick_stop)",
+    "A CPU-time timer of a program keeps the tick running",
+    seen_as="a periodic tick on a nohz_full CPU that POSIX timers kept running (tick_stop)",
     remedy="stop CPU-time timers of programs on the CPU: setitimer(ITIMER_PROF or ITIMER_VIRTUAL), "
     "timer_create() on a CPU-time clock, RLIMIT_CPU",
     undo="start them again",
-    effect="the clock interrupt stops when the last of these timers has gone",
+    effect="the tick stops when the last of these timers is gone",
     confirm="grep -l 'ClockID: -' /proc/[0-9]*/timers; prlimit --cpu --pid PID",
     source="D05; TICK_DEP_BIT_POSIX_TIMER",
     confidence=Confidence.CERTAIN,
@@ -134,12 +134,12 @@ def tick_for_cpu_timers(evidence: Evidence, texts: Texts) -> list[Finding]:
 
 @rule(
     "tick-for-a-profiler",
-    "A profiler keeps the regular clock interrupt alive, wherever it runs",
-    seen_as="a regular tick on a nohz_full CPU that perf events kept running (tick_stop)",
+    "A profiler that samples by frequency keeps the tick running on all CPUs",
+    seen_as="a periodic tick on a nohz_full CPU that perf events kept running (tick_stop)",
     remedy="stop perf record -F, perf top and other profilers that sample by frequency; "
-    "perf record -c COUNT does without",
+    "perf record -c COUNT does not need the tick",
     undo=NOTHING_TO_UNDO,
-    effect="the clock interrupt stops on all nohz_full CPUs when the last of them has gone",
+    effect="the tick stops on all nohz_full CPUs when the last of them is gone",
     confirm="ls -l /proc/[0-9]*/fd | grep -e '^/proc' -e perf_event shows who holds perf events",
     source="D06; account_freq_event_nohz()",
     confidence=Confidence.CERTAIN,
@@ -152,12 +152,12 @@ def tick_for_a_profiler(evidence: Evidence, texts: Texts) -> list[Finding]:
 
 @rule(
     "tick-for-an-unstable-clock",
-    "The machine's clock is not trusted, so the regular clock interrupt must run",
-    seen_as="a regular tick on a nohz_full CPU that an unstable clock kept running (tick_stop)",
+    "The clock source is unstable, which keeps the tick running",
+    seen_as="a periodic tick on a nohz_full CPU that an unstable clock kept running (tick_stop)",
     remedy="tsc=reliable on the kernel command line, where the clock is known to be good",
-    undo="take tsc=reliable off the kernel command line",
+    undo="remove tsc=reliable from the kernel command line",
     reboot=True,
-    effect="a broken clock is then no longer noticed",
+    effect="a broken clock is then no longer detected",
     confirm="dmesg | grep -iE 'tsc|clocksource'",
     source="D07; TICK_DEP_BIT_CLOCK_UNSTABLE",
     confidence=Confidence.CERTAIN,
@@ -170,12 +170,12 @@ def tick_for_an_unstable_clock(evidence: Evidence, texts: Texts) -> list[Finding
 
 @rule(
     "tick-for-rcu",
-    "The kernel waits for this CPU before it can free memory, and keeps the clock interrupt alive",
-    seen_as="a regular tick on a nohz_full CPU that RCU kept running (tick_stop)",
+    "RCU waits for this CPU and keeps the tick running",
+    seen_as="a periodic tick on a nohz_full CPU that RCU kept running (tick_stop)",
     remedy="keep long system calls and page faults off this CPU: taskset -pc {keep} PID of what "
     "makes them, or have the program prepare its memory and files before it measures",
-    undo="taskset -pc with the CPUs that it had before",
-    effect="the clock interrupt runs only while the program stays long inside the kernel",
+    undo="taskset -pc with the former CPUs",
+    effect="the tick runs only during long system calls and page faults",
     confirm="trace timer:tick_stop on the CPU while the program runs",
     source="D08; TICK_DEP_BIT_RCU, TICK_DEP_BIT_RCU_EXP",
 )
@@ -187,12 +187,12 @@ def tick_for_rcu(evidence: Evidence, texts: Texts) -> list[Finding]:
 
 @rule(
     "tick-kept-alive",
-    "Something keeps the regular clock interrupt alive although it may stop here",
-    seen_as="a regular tick on a nohz_full CPU on which no second program ran, where the kernel "
+    "The tick is kept on for an unknown reason although it may stop here",
+    seen_as="a periodic tick on a nohz_full CPU on which no second program ran, where the kernel "
     "gives no reason that is known",
     remedy="stop profilers, CPU-time timers (setitimer, RLIMIT_CPU) and CPU quotas of the program",
     undo="start them again",
-    effect="the clock interrupt stops when its reason has gone",
+    effect="the tick stops when its reason is gone",
     confirm="trace timer:tick_stop on the CPU: its dependency names the reason",
     source="D03, D05 to D08; tick-sched.c",
     rank=(-8,),
@@ -205,7 +205,7 @@ def tick_kept_alive(evidence: Evidence, texts: Texts) -> list[Finding]:
 
 @rule(
     "tick-for-a-timer",
-    "The CPU was woken now and then for timers of the kernel",
+    "The timer interrupt serves kernel timers (timer wheel)",
     seen_as="timer › … › timer_wheel, or a tick function far apart on a nohz_full CPU",
     remedy="find the timer functions in the other findings; keep system calls off this CPU",
     undo="nothing was changed",
@@ -222,19 +222,19 @@ def tick_for_a_timer(evidence: Evidence, texts: Texts) -> list[Finding]:
 RULES = (
     cause(
         "timer-interrupt-alone",
-        "The clock interrupt came, but ran none of its timers itself",
+        "A timer interrupt ran no timer of its own",
         ("timer", "local_timer"),
         ("timer", "arch_timer"),
         whole=True,
-        remedy="follow the findings about timers on this CPU; they arm the interrupt",
+        remedy="see the findings about timers on this CPU; they arm the interrupt",
         undo="nothing was changed",
-        effect="goes down with the timers that it is armed for",
+        effect="falls with the timers that it is armed for",
         confirm="echo 1 > /sys/kernel/tracing/events/timer/hrtimer_start/enable shows who arms it",
         source="A3; its timers were cancelled or moved, or run in a softirq after it",
     ),
     cause(
         "fair-server",
-        "The scheduler's guard for starving programs runs a timer on this CPU",
+        "The timer of the scheduler's fair server runs on this CPU",
         *hrtimers("dl_task_timer", "inactive_task_timer"),
         remedy="echo 0 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime",
         undo="echo 50000000 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime",
@@ -244,7 +244,7 @@ RULES = (
     ),
     cause(
         "quota-timer",
-        "A CPU quota is being counted: its timers run on this CPU",
+        "CPU quota (bandwidth) timers run on this CPU",
         *hrtimers("sched_cfs_period_timer", "sched_cfs_slack_timer"),
         remedy="echo max > /sys/fs/cgroup/GROUP/cpu.max for the group with the quota",
         undo="echo the former two numbers into the same cpu.max",
@@ -253,17 +253,17 @@ RULES = (
     ),
     cause(
         "realtime-throttling",
-        "The limit on real-time programs is being counted on this CPU",
+        "The real-time throttling timer runs on this CPU",
         *hrtimers("sched_rt_period_timer"),
         remedy="sysctl -w kernel.sched_rt_runtime_us=-1",
         undo="sysctl -w kernel.sched_rt_runtime_us=950000",
-        effect="a real-time program that never sleeps can then block its CPU for good",
+        effect="a real-time program that never sleeps can then block its CPU forever",
         confirm="sysctl kernel.sched_rt_runtime_us is not -1",
         source="D95; sched-rt-group.rst",
     ),
     cause(
         "scheduler-high-resolution-tick",
-        "The scheduler switches programs with an extra precise timer",
+        "The scheduler's high-resolution tick (HRTICK) runs on this CPU",
         *hrtimers("hrtick", "__hrtick_start"),
         ("ipi", "*", "__hrtick_start"),
         remedy="echo NO_HRTICK > /sys/kernel/debug/sched/features",
@@ -273,29 +273,29 @@ RULES = (
     ),
     cause(
         "tick-kick",
-        "The CPU was told to turn its clock interrupt on again",
+        "An IPI asks this CPU to turn its tick on",
         ("ipi", "*", "nohz_full_kick_func"),
-        remedy="remove what needs the clock interrupt, see the findings about it",
+        remedy="remove what needs the tick, see the findings about it",
         undo="nothing was changed",
         confirm="trace timer:tick_stop on the CPU",
         source="D104; kernel/time/tick-sched.c",
     ),
     cause(
         "load-balancing",
-        "The scheduler looks for programs to move from or to this CPU",
+        "Load balancing runs on this CPU",
         *softirqs("SCHED"),
         remedy="isolcpus=domain,{cpus} on the kernel command line, or a cpuset partition isolated",
-        undo="take isolcpus= off, or echo member > cpuset.cpus.partition",
+        undo="remove isolcpus=, or echo member > cpuset.cpus.partition",
         reboot=True,
         confirm="cat /sys/devices/system/cpu/isolated does not list the CPU",
         source="D52, D96; kernel/sched/fair.c",
     ),
     cause(
         "idle-balancing-call",
-        "Another CPU asked this one to balance programs on behalf of idle ones",
+        "Another CPU asks this one to balance load for idle CPUs (nohz balancing)",
         ("ipi", "*", "nohz_csd_func"),
         remedy="isolcpus=domain,{cpus} on the kernel command line, or a cpuset partition isolated",
-        undo="take isolcpus= off, or echo member > cpuset.cpus.partition",
+        undo="remove isolcpus=, or echo member > cpuset.cpus.partition",
         reboot=True,
         confirm="the CPU is idle at times and not in /sys/devices/system/cpu/isolated",
         source="D52; kernel/sched/fair.c",

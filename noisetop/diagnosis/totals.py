@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop._tables import Groups, add_up
-from noisetop.event import Interruptions
-from noisetop.sums import Sums, no_sums, widened
+from noisetop.events.interruption import Interruptions
+from noisetop.tables.group_sums import Sums, no_sums, widened
 
 Index = npt.NDArray[np.int64]
 

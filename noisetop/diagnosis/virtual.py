@@ -7,16 +7,16 @@ from noisetop.diagnosis.rule import calls, cause, hrtimers, works
 RULES = (
     cause(
         "guest-channel-work",
-        "The machine talks to its hypervisor from this CPU (virtio sockets)",
+        "Traffic of virtio sockets is processed on this CPU",
         *works("virtio_transport_*", "vsock_*", "vhost_*"),
-        remedy="keep programs that talk to the host off this CPU: taskset -pc {keep} PID",
-        undo="taskset -pc with the CPUs that it had before",
-        confirm="who queued the work; ss --vsock",
+        remedy="keep programs that communicate with the host off this CPU: taskset -pc {keep} PID",
+        undo="taskset -pc with the former CPUs",
+        confirm="the queuer of the work; ss --vsock",
         source="D72; net/vmw_vsock",
     ),
     cause(
         "guest-timer",
-        "A timer of a virtual machine goes off on this CPU",
+        "A timer of a virtual machine expires on this CPU",
         *hrtimers("apic_timer_fn", "pit_timer_fn", "stimer_timer_callback", "kvm_*"),
         remedy="pin the machine's virtual CPUs elsewhere: virsh vcpupin",
         undo="virsh vcpupin with the former CPUs",
@@ -25,7 +25,7 @@ RULES = (
     ),
     cause(
         "guest-kick",
-        "A virtual CPU on this CPU is asked to come out of its guest",
+        "A virtual CPU on this CPU is kicked out of its guest",
         *calls("ack_kick", "ack_flush", "kvm_*"),
         remedy="pin the machine's virtual CPUs elsewhere: virsh vcpupin",
         undo="virsh vcpupin with the former CPUs",

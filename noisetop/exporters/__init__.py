@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from noisetop.errors import UsageError
-from noisetop.output import output_file
-from noisetop.recording import Recording
+from noisetop.output import Output, check_output
+from noisetop.recording.recording import Recording
 
 
 class Exporter(Protocol):
@@ -47,17 +48,22 @@ def _exporter_for(path: Path) -> Exporter:
     return known[max(matching, key=len)]
 
 
-def check_suffix(path: Path) -> None:
-    """Raises UsageError when no exporter goes by the end of this name."""
-    _exporter_for(path)
+@dataclass(frozen=True, slots=True)
+class RecordingOutput:
+    """Where a recording is written, and as what. Made by recording_output()."""
+
+    output: Output
+    exporter: Exporter
+
+    def write(self, recording: Recording) -> None:
+        """Writes the whole file. Raises NoisetopError."""
+        with self.output.opened() as out:
+            self.exporter.write(recording, out)
 
 
-def write_recording(recording: Recording, path: Path, *, force: bool) -> None:
-    """Writes a recording as what the end of the name says.
+def recording_output(path: Path, *, force: bool) -> RecordingOutput:
+    """The output of that name, in the format that its end says.
 
-    Raises UsageError when the name says nothing or is taken and ``force`` is not set, NoisetopError
-    when the file cannot be written.
+    Raises UsageError when the name says nothing, is taken and ``force`` is not set, or cannot be.
     """
-    exporter = _exporter_for(path)
-    with output_file(path, force=force) as out:
-        exporter.write(recording, out)
+    return RecordingOutput(check_output(path, force=force), _exporter_for(path))

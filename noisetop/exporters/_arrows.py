@@ -1,5 +1,5 @@
 """Flow arrows of a Chrome trace: from the moment at which somebody acted on another CPU to the
-interruption that it caused. Viewers draw them; noisetop.trace_reader passes them over."""
+interruption that it caused. Viewers draw them; noisetop.recording.chrome_trace_file skips them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.event import Interruptions
+from noisetop.events.interruption import Interruptions
+from noisetop.events.trigger import Trigger
 from noisetop.exporters._number_rows import NumberColumn, NumberRows
-from noisetop.rows import taken
-from noisetop.trigger import Trigger
+from noisetop.tables.rows import select
 
 _SENDER_NS = 1  # so that no two on a track cross
 _ARROW = b',{"cat":"trigger","name":"trigger",'
@@ -45,7 +45,7 @@ class ArrowWriter:
             & (cpu >= 0)
             & (cpu != table["cpu"])
         )
-        some = taken(table, rows)
+        some = select(table, rows)
         order = np.lexsort((some["level"], some["start_ns"], some["cpu"], some["trigger_ns"]))
         same = np.zeros(len(rows), bool)
         sent, cpus = some["trigger_ns"][order], some["cpu"][order]

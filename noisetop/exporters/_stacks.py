@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from noisetop.summary import Summary
+from noisetop.columns.side_tables import side_table
+from noisetop.summary.summary import Summary
 
 Stack = tuple[str, ...]
 
@@ -22,13 +23,10 @@ def noise_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:
                 yield (*stack, f"by {label}") if label else stack, part.net_ns
 
 
-def apart_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:
-    """What is no noise with its time in ns, below roots of its own: page faults, whose sleep is no
-    part of what they ran, and entries into the kernel, without the noise in them."""
+def side_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:
+    """What is no noise with its time in ns, below roots of its own."""
     for cpu in summary.cpus:
-        for fault in cpu.faults:
-            _, kind, *asleep = fault.source.path
-            root = "asleep in page faults" if asleep else "page faults"
-            yield (root, f"cpu {cpu.cpu}", kind), fault.net_ns
-        for entry in cpu.entries:
-            yield ("entries", f"cpu {cpu.cpu}", *entry.source.path[1:]), entry.net_ns
+        for noise_class, found in sorted(cpu.side.items()):
+            table = side_table(noise_class)
+            for one in found:
+                yield table.stack_of(one, f"cpu {cpu.cpu}"), one.net_ns

@@ -1,9 +1,9 @@
 """Chrome Trace Event JSON, for Perfetto: a process for each CPU, a track for each class in it.
 
 A line is one event: a text that many slices share, then numbers in columns, so that a chunk is
-written, and read back by noisetop.trace_reader, without a Python object per number. What is known
-only at the end (sources, names of tasks, damage) follows the events. Lines are kept short, as
-writing them is most of the time that an export takes.
+written, and read back by noisetop.recording.chrome_trace_file, without a Python object per number.
+What is known only at the end (sources, names of tasks, damage) follows the events. Lines are kept
+short, as writing them is most of the time that an export takes.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.event import CLASSES, Flag, Interruptions, Source
+from noisetop.events.interruption import CLASSES, Flag, Interruptions, Source
 from noisetop.exporters._arrows import ArrowWriter
 from noisetop.exporters._behind import writing_behind
 from noisetop.exporters._digits import Rows
 from noisetop.exporters._lanes import LANES, LaneChooser
 from noisetop.exporters._number_rows import NumberColumn, NumberRows
-from noisetop.recording import Recording
-from noisetop.recording_json import about_as_dict, names_as_dict
-from noisetop.rows import taken
-from noisetop.trace_reader import FORMAT
+from noisetop.recording.chrome_trace_file import FORMAT
+from noisetop.recording.metadata_json import about_as_dict, names_as_dict
+from noisetop.recording.recording import Recording
+from noisetop.tables.rows import select
 from noisetop.version import version
 
 SUFFIXES = (".json",)
@@ -103,7 +103,7 @@ class _Numbering:
 
 
 class _Ids(NamedTuple):
-    """What a slice is, in numbers, in the order in which noisetop.trace_reader takes them."""
+    """What a slice is, in numbers, in the order that noisetop.recording.chrome_trace_file reads."""
 
     source: int
     victim_tid: int
@@ -140,7 +140,7 @@ class _SliceWriter:
         both[1::2] = numbers.view(f"S{numbers.shape[1]}")[:, 0].tolist()
         yield b"".join(both)
         chosen = self._arrows.chosen(table)
-        caused = taken(table, chosen)
+        caused = select(table, chosen)
         senders = self._sender_track_ids(self._arrows.sender_cpus(caused))
         yield from self._arrows.lines(caused, track[chosen], senders)
 

@@ -6,7 +6,7 @@ import gzip
 from typing import BinaryIO, cast
 
 from noisetop.exporters import chrome_trace
-from noisetop.recording import Recording
+from noisetop.recording.recording import Recording
 
 SUFFIXES = (".json.gz",)
 HELP = "the same, compressed; Perfetto opens it as it is"

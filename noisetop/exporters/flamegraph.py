@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import BinaryIO
 
+from noisetop.counters.losses import LOSSES, describe_losses
 from noisetop.exporters._stacks import noise_stacks
-from noisetop.losses import describe_losses
-from noisetop.recording import Recording
-from noisetop.sanitize import printable
-from noisetop.summary import Summary
-from noisetop.system import format_cpu_list
-from noisetop.units import format_ns
+from noisetop.recording.recording import Recording
+from noisetop.summary.recorded import summary_of
+from noisetop.summary.summary import Summary
+from noisetop.text.cpu_list import format_cpu_list
+from noisetop.text.sanitize import printable
+from noisetop.text.units import format_ns
 
 SUFFIXES = (".svg",)
 HELP = "a flame graph, for any browser"
@@ -57,7 +58,7 @@ class _Frame:
 
 def write(recording: Recording, out: BinaryIO) -> None:
     """Writes the picture; the same recording gives the same bytes."""
-    summary = recording.summary()
+    summary = summary_of(recording)
     root = _tree(summary)
     height = _HEAD_HEIGHT + root.height() * ROW_HEIGHT + _MARGIN
     out.write(_START.format(width=WIDTH, height=height, style=_asset("flamegraph.css")).encode())
@@ -101,7 +102,9 @@ def _head(recording: Recording, summary: Summary, root: _Frame) -> Iterator[str]
         f"{format_ns(root.net_ns)} taken in {format_ns(summary.duration_ns)}"
         f"  from {summary.start_ns} to {summary.end_ns} ns CLOCK_MONOTONIC"
     )
-    state = "  ".join(part for part in (describe_losses(summary.losses), recording.damage) if part)
+    state = "  ".join(
+        part for part in (describe_losses(summary.counters.of(LOSSES)), recording.damage) if part
+    )
     yield f"<title>{_text(title)}</title>\n"
     for y, size, line in ((20, 14, title), (36, 11, period), (50, 11, state)):
         yield f'<text x="{_MARGIN}" y="{y}" font-size="{size}">{_text(line)}</text>\n'

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import BinaryIO
 
-from noisetop.exporters._stacks import apart_stacks, noise_stacks
-from noisetop.recording import Recording
-from noisetop.sanitize import printable
+from noisetop.exporters._stacks import noise_stacks, side_stacks
+from noisetop.recording.recording import Recording
+from noisetop.summary.recorded import summary_of
+from noisetop.text.sanitize import printable
 
 SUFFIXES = (".folded",)
 HELP = "folded stacks weighted by net time in ns, for flamegraph.pl or speedscope"
@@ -20,8 +21,8 @@ HELP = "folded stacks weighted by net time in ns, for flamegraph.pl or speedscop
 def write(recording: Recording, out: BinaryIO) -> None:
     """Writes one line for each source of each CPU, sorted."""
     weights: Counter[str] = Counter()
-    summary = recording.summary()
-    for stack, net_ns in (*noise_stacks(summary), *apart_stacks(summary)):
+    summary = summary_of(recording)
+    for stack, net_ns in (*noise_stacks(summary), *side_stacks(summary)):
         weights[";".join(map(_frame, stack))] += net_ns
     for line in sorted(weights):
         out.write(f"{line} {weights[line]}\n".encode())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from noisetop.compact import write_compact
-from noisetop.recording import Recording
+from noisetop.recording.compact_file import write_compact
+from noisetop.recording.open import SUFFIX
+from noisetop.recording.recording import Recording
 
-SUFFIXES = (".noisetop",)
+SUFFIXES = (SUFFIX,)
 HELP = "a recording of noisetop's own, compact"
 
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Page faults come from software events of perf, which are opened on each watched CPU. With a fixed
- * period of 1 they need neither a timer nor the tick.
- */
 #define _GNU_SOURCE
+#include "fault.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -14,8 +12,7 @@
 
 #include <bpf/libbpf.h>
 
-#include "tracer.h"
-#include "noisetop.skel.h"
+#include "skeleton.h"
 
 #define FAULT_EVENTS 3
 #define PARKED_FAULTS 16384 /* tasks that sleep in a fault at one moment, 2 MiB */
@@ -32,10 +29,8 @@ static int open_event(uint64_t kind, uint32_t cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-int fault__configure(struct tracer *t)
+int fault__configure(struct noisetop_bpf *skeleton, bool wanted)
 {
-	struct noisetop_bpf *skeleton = t->skeleton;
-	bool wanted = t->config.faults;
 	skeleton->rodata->noise_traces_faults = wanted;
 	bpf_program__set_autoload(skeleton->progs.fault_begin, wanted);
 	bpf_program__set_autoload(skeleton->progs.fault_minor, wanted);
@@ -44,38 +39,37 @@ int fault__configure(struct tracer *t)
 		      : 0;
 }
 
-int fault__attach(struct tracer *t)
+int fault__attach(struct fault_events *events, const struct noisetop_bpf *skeleton,
+		  const uint32_t *cpus, size_t count)
 {
 	const struct {
 		uint64_t kind;
 		struct bpf_program *program;
-	} events[FAULT_EVENTS] = {
-		{PERF_COUNT_SW_PAGE_FAULTS, t->skeleton->progs.fault_begin},
-		{PERF_COUNT_SW_PAGE_FAULTS_MIN, t->skeleton->progs.fault_minor},
-		{PERF_COUNT_SW_PAGE_FAULTS_MAJ, t->skeleton->progs.fault_major},
+	} kinds[FAULT_EVENTS] = {
+		{PERF_COUNT_SW_PAGE_FAULTS, skeleton->progs.fault_begin},
+		{PERF_COUNT_SW_PAGE_FAULTS_MIN, skeleton->progs.fault_minor},
+		{PERF_COUNT_SW_PAGE_FAULTS_MAJ, skeleton->progs.fault_major},
 	};
-	if (!t->config.faults)
-		return 0;
-	t->fault_fds = calloc(t->config.watched_count * FAULT_EVENTS, sizeof(*t->fault_fds));
-	if (!t->fault_fds)
+	events->fds = calloc(count * FAULT_EVENTS, sizeof(*events->fds));
+	if (!events->fds)
 		return -ENOMEM;
-	for (size_t cpu = 0; cpu < t->config.watched_count; cpu++) {
+	for (size_t cpu = 0; cpu < count; cpu++) {
 		for (size_t i = 0; i < FAULT_EVENTS; i++) {
-			int fd = open_event(events[i].kind, t->cpus[cpu]);
+			int fd = open_event(kinds[i].kind, cpus[cpu]);
 			if (fd < 0)
 				return fd;
-			t->fault_fds[t->fault_fd_count++] = fd;
-			if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(events[i].program)))
+			events->fds[events->count++] = fd;
+			if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(kinds[i].program)))
 				return -errno;
 		}
 	}
 	return 0;
 }
 
-void fault__detach(struct tracer *t)
+void fault__detach(struct fault_events *events)
 {
-	while (t->fault_fd_count)
-		close(t->fault_fds[--t->fault_fd_count]);
-	free(t->fault_fds);
-	t->fault_fds = NULL;
+	while (events->count)
+		close(events->fds[--events->count]);
+	free(events->fds);
+	events->fds = NULL;
 }

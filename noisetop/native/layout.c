@@ -6,15 +6,9 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
-#include "module.h"
-#include "noisetop.skel.h"
-
-static const struct btf_type *skip_modifiers(const struct btf *btf, const struct btf_type *type)
-{
-	while (btf_is_typedef(type) || btf_is_mod(type))
-		type = btf__type_by_id(btf, type->type);
-	return type;
-}
+#include "btf_resolved.h"
+#include "layout.h"
+#include "skeleton.h"
 
 static PyObject *describe_member(const char *name, uint32_t offset, const char *kind,
 				 const char *struct_name, uint32_t size, uint32_t count)
@@ -28,8 +22,7 @@ static int append_members(const struct btf *btf, const struct btf_type *type, ui
 {
 	const struct btf_member *members = btf_members(type);
 	for (int i = 0; i < btf_vlen(type); i++) {
-		const struct btf_type *member = btf__type_by_id(btf, members[i].type);
-		member = skip_modifiers(btf, member);
+		const struct btf_type *member = btf_resolved(btf, members[i].type);
 		const char *name = btf__name_by_offset(btf, members[i].name_off);
 		uint32_t offset = base + btf_member_bit_offset(type, i) / 8, count = 1;
 		if (btf_is_composite(member) &&
@@ -40,7 +33,7 @@ static int append_members(const struct btf *btf, const struct btf_type *type, ui
 		}
 		if (btf_is_array(member)) {
 			count = btf_array(member)->nelems;
-			member = skip_modifiers(btf, btf__type_by_id(btf, btf_array(member)->type));
+			member = btf_resolved(btf, btf_array(member)->type);
 		}
 		const char *type_name = btf__name_by_offset(btf, member->name_off);
 		const char *kind = btf_is_composite(member) ? "struct"

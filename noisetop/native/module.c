@@ -2,9 +2,11 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 
-#include "module.h"
-#include "probe.h"
-#include "tracer.h"
+#include "layout.h"
+#include "libbpf_log.h"
+#include "probe/probe.h"
+#include "session.h"
+#include "translation_unit.h"
 
 static PyMethodDef methods[] = {
 	{"layout", native_layout, METH_NOARGS,

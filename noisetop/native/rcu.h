@@ -9,8 +9,9 @@ struct btf;
  *
  * Each BPF program runs as a reader of RCU. Where readers can be preempted, the end of one may find
  * that RCU still waits for this task, and has to ask for help from the softirq or an interrupt
- * (rcu_read_unlock_special(), kernel/rcu/tree_plugin.h). If the asking itself meets a tracepoint with
- * a program, then that program's end asks again: without end, unless RCU notes that it has asked.
+ * (rcu_read_unlock_special(), kernel/rcu/tree_plugin.h). If the asking itself meets a tracepoint
+ * with a program, then that program's end asks again: without end, unless RCU notes that it has
+ * asked.
  */
 const char *rcu__hazard(const struct btf *kernel, const char *tracepoint);
 

@@ -11,11 +11,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "compiled.h"
-#include "module.h"
+#include "session.h"
 #include "tracer.h"
-#include "unit.h"
-#include "noisetop.skel.h"
+#include "translation_unit.h"
+#include "skeleton.h"
 
 struct session {
 	PyObject_HEAD struct tracer tracer;
@@ -83,7 +82,7 @@ static int session_open(struct session *session, const struct tracer_config *con
 		err = tracer__load(t, &error);
 	Py_END_ALLOW_THREADS;
 	if (!err) {
-		err = drain__start(t);
+		err = drain__start(&t->drain);
 		error.step = "thread";
 	}
 	if (err)
@@ -123,14 +122,14 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 	struct session *session = (struct session *)self;
 	PyObject *watched, *others;
 	uint32_t *cpus = NULL;
-	struct tracer_config config = {.spool_fd = -1, .drain_cpu = -1};
+	struct tracer_config config = {.drain = {.spool_fd = -1, .cpu = -1}};
 	unsigned long long cgroup, callback, tick, interval_ns, limit;
 	int stacks, faults, entries, compiled;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOIIKIKKppppIiiKK", names, &watched,
-					 &others, &config.victims, &config.victim_tgid, &cgroup,
-					 &config.victim_cgroup_level, &callback, &tick, &stacks,
-					 &faults, &entries, &compiled, &config.ring_records,
-					 &config.spool_fd, &config.drain_cpu, &interval_ns, &limit))
+	if (!PyArg_ParseTupleAndKeywords(
+		    args, kwargs, "OOIIKIKKppppIiiKK", names, &watched, &others, &config.victims,
+		    &config.victim_tgid, &cgroup, &config.victim_cgroup_level, &callback, &tick,
+		    &stacks, &faults, &entries, &compiled, &config.ring_records,
+		    &config.drain.spool_fd, &config.drain.cpu, &interval_ns, &limit))
 		return -1;
 	if (session->opened || config.ring_records & (config.ring_records - 1)) {
 		PyErr_SetString(PyExc_ValueError, "ring_records must be a power of two");
@@ -143,8 +142,8 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 	config.faults = faults;
 	config.entries = entries;
 	config.compiled = compiled;
-	config.drain_interval_ns = interval_ns;
-	config.batch_limit = limit;
+	config.drain.interval_ns = interval_ns;
+	config.drain.batch_limit = limit;
 	int err = parse_all_cpus(watched, others, &config, &cpus);
 	config.cpus = cpus;
 	if (!err)
@@ -168,27 +167,27 @@ static PyObject *session_attach(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-static PyObject *session_open_books(PyObject *self, PyObject *unused)
+static PyObject *session_start_window(PyObject *self, PyObject *unused)
 {
 	struct tracer *t = tracer_of(self);
 	if (!t)
 		return NULL;
 	uint64_t start_ns;
 	Py_BEGIN_ALLOW_THREADS;
-	start_ns = drain__open_books(t);
+	start_ns = drain__start_window(&t->drain);
 	Py_END_ALLOW_THREADS;
 	return PyLong_FromUnsignedLongLong(start_ns);
 }
 
-static PyObject *session_close_books(PyObject *self, PyObject *unused)
+static PyObject *session_stop_window(PyObject *self, PyObject *unused)
 {
 	struct tracer *t = tracer_of(self);
 	if (!t)
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
-	drain__stop(t);
+	drain__stop(&t->drain);
 	Py_END_ALLOW_THREADS;
-	return PyLong_FromUnsignedLongLong(t->window_end_ns);
+	return PyLong_FromUnsignedLongLong(t->drain.window_end_ns);
 }
 
 static PyObject *session_read(PyObject *self, PyObject *unused)
@@ -197,41 +196,30 @@ static PyObject *session_read(PyObject *self, PyObject *unused)
 	if (!t)
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
-	drain__now(t);
+	drain__now(&t->drain);
 	Py_END_ALLOW_THREADS;
-	pthread_mutex_lock(&t->lock);
-	struct buffer batch = t->batch;
-	memset(&t->batch, 0, sizeof(t->batch));
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_lock(&t->drain.lock);
+	struct buffer batch = t->drain.batch;
+	memset(&t->drain.batch, 0, sizeof(t->drain.batch));
+	pthread_mutex_unlock(&t->drain.lock);
 	PyObject *bytes = PyBytes_FromStringAndSize(batch.data ? batch.data : "", batch.size);
 	free(batch.data);
 	return bytes;
 }
 
-static PyObject *session_books(PyObject *self, PyObject *unused)
+static PyObject *session_cpu_counters(PyObject *self, PyObject *unused)
 {
 	struct tracer *t = tracer_of(self);
 	if (!t)
 		return NULL;
-	size_t bytes = t->config.cpu_count * sizeof(struct noise_books);
-	struct noise_books *books = PyMem_Malloc(bytes);
-	if (!books)
+	size_t bytes = t->rings.cpu_count * sizeof(struct noise_cpu_counters);
+	struct noise_cpu_counters *counters = PyMem_Malloc(bytes);
+	if (!counters)
 		return PyErr_NoMemory();
-	drain__books(t, books);
-	PyObject *result = PyBytes_FromStringAndSize((char *)books, bytes);
-	PyMem_Free(books);
+	drain__counters(&t->drain, counters);
+	PyObject *result = PyBytes_FromStringAndSize((char *)counters, bytes);
+	PyMem_Free(counters);
 	return result;
-}
-
-/* What was written into all rings so far, read or not. */
-static uint64_t records_of(const struct tracer *t)
-{
-	uint64_t records = 0;
-	for (size_t i = 0; i < t->config.cpu_count; i++)
-		for (int ring = 0; ring < NOISE_RINGS; ring++)
-			records +=
-				__atomic_load_n(&t->states[i].rings[ring].head, __ATOMIC_RELAXED);
-	return records;
 }
 
 static PyObject *session_counters(PyObject *self, PyObject *unused)
@@ -239,15 +227,17 @@ static PyObject *session_counters(PyObject *self, PyObject *unused)
 	struct tracer *t = tracer_of(self);
 	if (!t)
 		return NULL;
-	pthread_mutex_lock(&t->lock);
-	PyObject *result = Py_BuildValue(
-		"{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:i}", "records", (unsigned long long)records_of(t),
-		"batched", (unsigned long long)t->batched, "spooled",
-		(unsigned long long)t->spooled, "lost_batch", (unsigned long long)t->lost_batch,
-		"lost_spool", (unsigned long long)t->lost_spool, "drains",
-		(unsigned long long)t->drains, "drain_cpu_ns", (unsigned long long)t->drain_cpu_ns,
-		"spool_errno", t->spool_errno);
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_lock(&t->drain.lock);
+	PyObject *result = Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:i}", "records",
+					 (unsigned long long)rings__written(&t->rings), "batched",
+					 (unsigned long long)t->drain.batched, "spooled",
+					 (unsigned long long)t->drain.spooled, "lost_batch",
+					 (unsigned long long)t->drain.lost_batch, "lost_spool",
+					 (unsigned long long)t->drain.lost_spool, "drains",
+					 (unsigned long long)t->drain.drains, "drain_cpu_ns",
+					 (unsigned long long)t->drain.cpu_ns, "spool_errno",
+					 t->drain.spool_errno);
+	pthread_mutex_unlock(&t->drain.lock);
 	return result;
 }
 
@@ -255,11 +245,12 @@ static PyObject *describe_program(struct tracer *t, const struct bpf_program *pr
 {
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
-	int fd = t->compiled ? compiled__program(t, program)->fd : bpf_program__fd(program);
+	int fd = t->bcc.programs ? bcc_loader__program(&t->bcc, program)->fd
+				 : bpf_program__fd(program);
 	bool loaded = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size);
 	const char *section = bpf_program__section_name(program);
 	const char *tracepoint = strchr(section, '/');
-	const char *refusal = tracer__refusal(t, bpf_program__name(program));
+	const char *refusal = refusals__reason(&t->refusals, bpf_program__name(program));
 	return Py_BuildValue("{s:s,s:s,s:N,s:s,s:K,s:K,s:K}", "name", bpf_program__name(program),
 			     "tracepoint", tracepoint ? tracepoint + 1 : section, "loaded",
 			     PyBool_FromLong(loaded), "refusal", refusal ? refusal : "",
@@ -300,7 +291,7 @@ static PyObject *addresses_of(const uint64_t *addresses)
 	return list;
 }
 
-/* All stacks taken so far: addresses by id, innermost first. */
+/* All stacks so far: addresses by id, innermost first. */
 static PyObject *session_stacks(PyObject *self, PyObject *unused)
 {
 	struct tracer *t = tracer_of(self);
@@ -326,7 +317,7 @@ static PyObject *session_stacks(PyObject *self, PyObject *unused)
 	return stacks;
 }
 
-/* Adds a whole block to the recording. A disk that takes no more shows in counters(). */
+/* Adds a whole block to the recording. A full disk shows in counters(). */
 static PyObject *session_append(PyObject *self, PyObject *block)
 {
 	struct tracer *t = tracer_of(self);
@@ -335,15 +326,15 @@ static PyObject *session_append(PyObject *self, PyObject *block)
 	if (!t || PyBytes_AsStringAndSize(block, &bytes, &size))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
-	drain__append(t, bytes, size);
+	drain__append(&t->drain, bytes, size);
 	Py_END_ALLOW_THREADS;
 	Py_RETURN_NONE;
 }
 
-static PyObject *session_unit(PyObject *self, PyObject *unused)
+static PyObject *session_translation_unit(PyObject *self, PyObject *unused)
 {
 	struct tracer *t = tracer_of(self);
-	return t ? unit__describe(t) : NULL;
+	return t ? translation_unit__describe(t->skeleton) : NULL;
 }
 
 static PyObject *session_load_program(PyObject *self, PyObject *args)
@@ -354,7 +345,7 @@ static PyObject *session_load_program(PyObject *self, PyObject *args)
 	Py_ssize_t bytes;
 	if (!t || !PyArg_ParseTuple(args, "sy#", &name, &code, &bytes))
 		return NULL;
-	int err = t->compiled ? compiled__load(t, name, code, bytes, &error) : -EINVAL;
+	int err = t->bcc.programs ? bcc_loader__load(&t->bcc, name, code, bytes, &error) : -EINVAL;
 	if (err)
 		return raise_error(err, "load", error.detail);
 	Py_RETURN_NONE;
@@ -410,19 +401,20 @@ static PyObject *session_enable_stats(PyObject *self, PyObject *unused)
 
 static PyMethodDef methods[] = {
 	{"attach", session_attach, METH_NOARGS, "attach() -> None"},
-	{"open_books", session_open_books, METH_NOARGS,
-	 "open_books() -> int\n\nThe moment (CLOCK_MONOTONIC, ns) from which on events count."},
-	{"close_books", session_close_books, METH_NOARGS,
-	 "close_books() -> int\n\nDrains what happened up to now, then delivers nothing more."},
+	{"start_window", session_start_window, METH_NOARGS,
+	 "start_window() -> int\n\nThe moment (CLOCK_MONOTONIC, ns) from which on events count."},
+	{"stop_window", session_stop_window, METH_NOARGS,
+	 "stop_window() -> int\n\nDrains what happened up to now, then delivers nothing more."},
 	{"read", session_read, METH_NOARGS,
 	 "read() -> bytes\n\nstruct noise_event[] since the last call, up to now."},
-	{"books", session_books, METH_NOARGS,
-	 "books() -> bytes\n\nstruct noise_books[], one per CPU: counts since they were opened."},
+	{"cpu_counters", session_cpu_counters, METH_NOARGS,
+	 "cpu_counters() -> bytes\n\nstruct noise_cpu_counters[], one per CPU: since the window "
+	 "started."},
 	{"counters", session_counters, METH_NOARGS, "counters() -> dict\n\nOf the drain thread."},
 	{"programs", session_programs, METH_NOARGS, "programs() -> list[dict]"},
 	{"stacks", session_stacks, METH_NOARGS, "stacks() -> dict[int, list[int]]"},
 	{"append", session_append, METH_O, "append(block) -> None"},
-	{"unit", session_unit, METH_NOARGS, "unit() -> dict"},
+	{"translation_unit", session_translation_unit, METH_NOARGS, "translation_unit() -> dict"},
 	{"load_program", session_load_program, METH_VARARGS, "load_program(name, code) -> None"},
 	{"add_victim", session_add_victim, METH_O, "add_victim(tgid) -> None"},
 	{"enable_stats", session_enable_stats, METH_NOARGS, "enable_stats() -> int"},

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from noisetop import housekeeping, system
 from noisetop.errors import UsageError
+from noisetop.machine import affinity, system
 from noisetop.probe.sampler import ANY_CPU, SpinProcess
 
 _LOAD_NAME = "noisetop-load"
@@ -17,7 +17,7 @@ _NEVER = (1 << 63) - 1
 def probe_cpus(text: str | None) -> tuple[int, ...]:
     """CPUs to spin on: those asked for, else the isolated ones, else the last that may be used."""
     if text:
-        return system.check_cpus(system.parse_cpu_list(text))
+        return system.cpus_from_list(text)
     allowed = os.sched_getaffinity(0)
     isolated = tuple(cpu for cpu in system.isolated_cpus() if cpu in allowed)
     return isolated or (max(allowed),)
@@ -26,15 +26,15 @@ def probe_cpus(text: str | None) -> tuple[int, ...]:
 def own_cpus(text: str | None, busy: tuple[int, ...]) -> tuple[int, ...]:
     """CPUs for the tool itself, perhaps none."""
     if text:
-        return system.check_cpus(system.parse_cpu_list(text))
-    return housekeeping.choose(busy)
+        return system.cpus_from_list(text)
+    return affinity.choose(busy)
 
 
 def check_load(count: int, busy: tuple[int, ...]) -> None:
     """Raises UsageError when there is no CPU for that many busy processes."""
     if count < 0:
         raise UsageError("--load takes a number of processes, 0 or more")
-    if count and not housekeeping.choose(busy):
+    if count and not affinity.choose(busy):
         raise UsageError("--load needs a CPU that is not probed: probe fewer with -c")
 
 

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 from noisetop.errors import UsageError
-from noisetop.probe.result import NumaCell, NumaResult
+from noisetop.gaps.result import NumaCell, NumaResult
+from noisetop.machine.system import ROOT, read_text
 from noisetop.probe.sampler import measure_memory
-from noisetop.system import ROOT, parse_cpu_list, read_text
+from noisetop.text.cpu_list import parse_cpu_list
 
 # Bytes read and written per byte of one array, as STREAM counts them (McCalpin).
 _ARRAYS = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
@@ -66,7 +67,7 @@ def run_numa(array_bytes: int, repeats: int, root: Path = ROOT) -> NumaResult:
     ]
     notes = []
     if len(cells) == 1:
-        notes.append("This machine has one memory node: there is one cell and nothing to compare.")
+        notes.append("This machine has one memory node: there is no remote memory to compare.")
     return NumaResult(array_bytes=array_bytes, cells=cells, notes=notes)
 
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from noisetop.errors import UsageError
-from noisetop.units import parse_duration
+from noisetop.text.units import parse_duration
 
 _SCHED_DEADLINE = 6  # include/uapi/linux/sched.h; the os module has no name for it
 _FORM = re.compile(r"([orf]):(-?\d+)|d:([^:]+):([^:]+)")
@@ -27,11 +27,6 @@ class Priority:
 
     def __str__(self) -> str:
         return self.text
-
-    @property
-    def is_realtime(self) -> bool:
-        """Whether real-time throttling may apply to it."""
-        return self.policy in (os.SCHED_FIFO, os.SCHED_RR)
 
 
 def parse_priority(text: str) -> Priority:

@@ -265,7 +265,7 @@ class SpinProcess:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTimes:
-    """Times of one CPU with memory on one node; see noisetop/native/numa.h."""
+    """Times of one CPU with memory on one node; see noisetop/native/probe/numa.h."""
 
     array_bytes: int
     copy: list[int]

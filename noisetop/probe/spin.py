@@ -6,20 +6,22 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from noisetop import housekeeping
 from noisetop.errors import NoisetopError, UsageError
-from noisetop.probe.admissions import Watcher
+from noisetop.gaps.result import ClockResult, CpuSpin, SpinResult
+from noisetop.machine import affinity
+from noisetop.machine.proc_interrupts import InterruptEntries, read_entries
+from noisetop.probe.accounted_time import Watcher
 from noisetop.probe.clock import Clock, fit_clock
-from noisetop.probe.counters import Counters, Entries, read_counters, read_entries
+from noisetop.probe.interrupt_counts import InterruptCounts, read_interrupt_counts
 from noisetop.probe.machine import load
 from noisetop.probe.priority import Priority
-from noisetop.probe.result import ClockResult, CpuSpin, SpinResult
 from noisetop.probe.sampler import ANY_CPU, ClockPair, RawSpin, SpinProcess, clock_pair
 from noisetop.probe.spin_result import Seen, cpu_spin
 from noisetop.probe.traced import Trace, Tracing
-from noisetop.stopper import Stopper
-from noisetop.tracer import Target, Tracer
-from noisetop.units import format_ns
+from noisetop.text.units import format_ns
+from noisetop.tracing.stopper import Stopper
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
 
 DEFAULT_THRESHOLD_LOOPS = 8
 LONG_NS = 1_000
@@ -39,7 +41,7 @@ class SpinSettings:
 
     cpus: tuple[int, ...]
     duration_ns: int
-    house: tuple[int, ...] = ()
+    housekeeping: tuple[int, ...] = ()
     threshold_ns: int = 0
     """0: 8 times the cost of the loop."""
     priority: Priority | None = None
@@ -48,8 +50,8 @@ class SpinSettings:
     busy_percent: int = 100
     load: int = 0
     trace: bool = True
-    stretches: int = 0
-    """How many alternating active and inactive stretches to keep."""
+    periods: int = 0
+    """How many alternating active and inactive periods to keep."""
 
     @property
     def capacity(self) -> int:
@@ -72,7 +74,7 @@ class _Run:
     watcher: Watcher
     tracing: Tracing
     pairs: list[ClockPair] = field(default_factory=list)
-    entries: list[Entries] = field(default_factory=list)
+    entries: list[InterruptEntries] = field(default_factory=list)
     """The first reading while the loops ran, and the last."""
 
     def threshold_ticks(self, ticks_per_ns: float) -> int:
@@ -136,8 +138,8 @@ class _Run:
 
 def run_spin(settings: SpinSettings, stopper: Stopper) -> SpinResult:
     """Runs one setting. Raises NoisetopError, and UsageError for what cannot be."""
-    if settings.house:
-        housekeeping.bind(settings.house)
+    if settings.housekeeping:
+        affinity.bind(settings.housekeeping)
     with ExitStack() as stack:
         stack.enter_context(load(settings.load))
         watcher = Watcher(0, settings.cpus, ())
@@ -153,13 +155,15 @@ def run_spin(settings: SpinSettings, stopper: Stopper) -> SpinResult:
         watcher.pid, watcher.tids = process.pid, process.tids
         watcher.start()
         target = Target(_traced_cpus(settings), pid=process.pid, title="probe")
-        run = _Run(settings, process, watcher, Tracing(target, settings.house))
+        run = _Run(settings, process, watcher, Tracing(target, settings.housekeeping))
         if settings.trace:
-            run.tracing.open(stack.enter_context(Tracer(target, house=settings.house)))
-        before = read_counters(settings.cpus)
+            run.tracing.open(
+                stack.enter_context(Tracer(target, housekeeping=settings.housekeeping))
+            )
+        before = read_interrupt_counts(settings.cpus)
         run.begin()
         run.wait(stopper)
-        counters = read_counters(settings.cpus).since(before)
+        counters = read_interrupt_counts(settings.cpus).since(before)
         run.tracing.close()
         return _result(run, process.results(), counters)
 
@@ -168,10 +172,10 @@ def _traced_cpus(settings: SpinSettings) -> tuple[int, ...]:
     """All where an unbound thread may run, else those that are spun on."""
     if settings.bind:
         return settings.cpus
-    return tuple(sorted({*settings.cpus, *settings.house}))
+    return tuple(sorted({*settings.cpus, *settings.housekeeping}))
 
 
-def _result(run: _Run, raw: list[RawSpin], counters: Counters) -> SpinResult:
+def _result(run: _Run, raw: list[RawSpin], counters: InterruptCounts) -> SpinResult:
     settings = run.settings
     clock = fit_clock(run.pairs)
     if any(not len(spin.starts) and not spin.loops for spin in raw):
@@ -195,7 +199,7 @@ def _result(run: _Run, raw: list[RawSpin], counters: Counters) -> SpinResult:
 
 
 def _cpu(
-    run: _Run, spin: RawSpin, clock: Clock, counters: Counters, trace: Trace | None
+    run: _Run, spin: RawSpin, clock: Clock, counters: InterruptCounts, trace: Trace | None
 ) -> CpuSpin:
     seen = Seen(spin, clock, run.watcher, counters, trace, tuple(run.entries))
-    return cpu_spin(seen, run.settings.stretches)
+    return cpu_spin(seen, run.settings.periods)

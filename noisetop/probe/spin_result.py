@@ -9,22 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.event import Interruptions, Source
-from noisetop.histogram import bucket_of
-from noisetop.probe.admissions import Watcher
-from noisetop.probe.clock import Clock
-from noisetop.probe.counters import Counters, Entries
-from noisetop.probe.explain import Explanation, Part, explain
-from noisetop.probe.gaps import (
+from noisetop.events.interruption import Interruptions, Source
+from noisetop.events.trigger_join import TICK_FUNCTIONS
+from noisetop.gaps.explain import ExplainedPart, Explanation, explain
+from noisetop.gaps.gaps import (
     PERCENTILES,
     Gaps,
     buckets_per_hour,
     percentiles_ns,
-    stretches,
+    spin_periods,
 )
-from noisetop.probe.outside import Counted, Outside, infer_outside
-from noisetop.probe.regular import Regular, find_regular
-from noisetop.probe.result import (
+from noisetop.gaps.inferred_time import InferredTime, InterruptCoverage, infer_time
+from noisetop.gaps.periodic import Regular, find_regular
+from noisetop.gaps.result import (
     Blocks,
     CpuSpin,
     EntryCostResult,
@@ -33,9 +30,16 @@ from noisetop.probe.result import (
     LostPart,
     OutsideResult,
 )
+from noisetop.machine.proc_interrupts import InterruptEntries
+from noisetop.probe.accounted_time import Watcher
+from noisetop.probe.clock import Clock
+from noisetop.probe.interrupt_counts import InterruptCounts
 from noisetop.probe.sampler import RawSpin
 from noisetop.probe.traced import Trace
+from noisetop.tables.histogram import bucket_of
 
+UNREPORTED_WAIT = "runnable, not running, cause unknown"
+INFERRED = "hypervisor or firmware time, inferred"
 LONGEST = 10
 ABOVE_NS = 1_000
 _TIMELINE_GAPS = 2_000
@@ -51,9 +55,9 @@ class Seen:
     spin: RawSpin
     clock: Clock
     watcher: Watcher
-    counters: Counters
+    counters: InterruptCounts
     trace: Trace | None
-    entries: tuple[Entries, ...] = ()
+    entries: tuple[InterruptEntries, ...] = ()
     """The first reading while the thread spun, and the last."""
 
     def gaps(self) -> Gaps:
@@ -74,26 +78,40 @@ def regular_above(gaps: Gaps) -> Regular | None:
     return find_regular(gaps.start_ns[long], gaps.length_ns[long])
 
 
-def cpu_spin(seen: Seen, stretch_limit: int) -> CpuSpin:
+def regular_of(
+    gaps: Gaps, explanation: Explanation | None, sources: Sequence[Source]
+) -> Regular | None:
+    """The tick, where the trace shows in which gaps it ran: a guest sees the tick of its host as
+    gaps as well, often at a higher rate. Else the dominant period of all gaps."""
+    if explanation:
+        ticks = np.array([source.path[-1] in TICK_FUNCTIONS for source in sources], bool)
+        held = np.unique(explanation.gap_of[ticks[explanation.inside["source"]]])
+        found = find_regular(gaps.start_ns[held], gaps.length_ns[held])
+        if found:
+            return found
+    return regular_above(gaps)
+
+
+def cpu_spin(seen: Seen, period_limit: int) -> CpuSpin:
     """All figures of one thread."""
     spin, gaps = seen.spin, seen.gaps()
     first_ns, last_ns = seen.clock.to_ns(np.array([spin.first_ticks, spin.last_ticks])).tolist()
     explanation = _explain(seen, gaps) if seen.trace else None
-    outside = infer_outside(explanation, _counted(seen)) if explanation else None
+    inferred = infer_time(explanation, _coverage(seen)) if explanation else None
     sources = seen.trace.sources if seen.trace else []
     return CpuSpin(
         cpu=spin.cpu,
         start_ns=first_ns,
         end_ns=last_ns,
-        longest=_long_gaps(gaps, gaps.length_ns, explanation, outside, sources),
-        regular=regular_above(gaps),
-        stretches=list(stretches(gaps, first_ns, last_ns, stretch_limit)),
+        longest=_long_gaps(gaps, gaps.length_ns, explanation, inferred, sources),
+        regular=regular_of(gaps, explanation, sources),
+        stretches=list(spin_periods(gaps, first_ns, last_ns, period_limit)),
         timeline=_timeline(gaps),
         blocks=_blocks(gaps, (first_ns, last_ns), explanation, sources),
         explained_share=explanation.share() if explanation else None,
         parts=_all_parts(explanation) if explanation else [],
         unexplained_ns=explanation.unexplained_total_ns if explanation else None,
-        explained=_explained(seen, explanation, outside) if explanation and outside else None,
+        explained=_explained(seen, explanation, inferred) if explanation and inferred else None,
         **_loop_figures(seen),
         **_gap_figures(gaps),
         **_kernel_figures(seen),
@@ -153,7 +171,7 @@ def _explain(seen: Seen, gaps: Gaps) -> Explanation:
         gaps,
         events,
         seen.trace.sources,
-        seen.watcher.admissions(seen.spin.cpu, away_ns(seen.spin)),
+        seen.watcher.accounted(seen.spin.cpu, away_ns(seen.spin)),
         waits,
     )
 
@@ -170,7 +188,7 @@ def _during(seen: Seen, events: Interruptions) -> Interruptions:
 
 
 def away_ns(spin: RawSpin) -> int | None:
-    """Time in which the thread neither ran nor waited by the scheduler's books: steal, mostly.
+    """Time in which the thread neither ran nor waited by the scheduler's accounts: steal, mostly.
 
     None where it slept of its own will or the kernel does not count waits.
     """
@@ -179,13 +197,13 @@ def away_ns(spin: RawSpin) -> int | None:
     return spin.ended.ns - spin.began.ns - spin.usage.cpu_ns - spin.usage.run_delay_ns
 
 
-def _counted(seen: Seen) -> Counted | None:
+def _coverage(seen: Seen) -> InterruptCoverage | None:
     cpu = seen.spin.cpu
     if len(seen.entries) < 2 or not seen.trace or any(cpu not in e.counts for e in seen.entries):
         return None
     first, last = seen.entries
     # What came while a file was read may be in its count or not: counted, but not traced.
-    return Counted(
+    return InterruptCoverage(
         first.until_ns,
         last.since_ns,
         last.counts[cpu] - first.counts[cpu],
@@ -194,47 +212,47 @@ def _counted(seen: Seen) -> Counted | None:
     )
 
 
-def _explained(seen: Seen, explanation: Explanation, outside: Outside) -> Explained:
+def _explained(seen: Seen, explanation: Explanation, inferred: InferredTime) -> Explained:
     assert seen.trace
     gaps = explanation.gaps
     above = gaps.length_ns >= ABOVE_NS
     lost_ns = int(gaps.length_ns[above].sum())
     share = explanation.share(ABOVE_NS)
-    inferred_ns = int(outside.total_ns[above].sum())
+    inferred_ns = int(inferred.total_ns[above].sum())
     return Explained(
         explained_share_above_1us=share,
         with_outside_share_above_1us=share + inferred_ns / lost_ns if lost_ns else share,
         lost_above_1us_ns=lost_ns,
         unreported_wait_ns=int(explanation.unreported_ns.sum()),
         excess_ns=explanation.excess_ns,
-        outside_count=explanation.outside_count,
-        outside_ns=explanation.outside_ns,
+        outside_count=explanation.unmatched_count,
+        outside_ns=explanation.unmatched_ns,
         entry_costs=[
             EntryCostResult(c.kind, c.p50_ns, c.gaps, c.before_p50_ns, c.after_p50_ns)
             for c in explanation.entry_costs
         ],
         worst_unexplained=_long_gaps(
-            gaps, explanation.unexplained_ns, explanation, outside, seen.trace.sources
+            gaps, explanation.unexplained_ns, explanation, inferred, seen.trace.sources
         ),
-        outside=_outside(outside),
+        outside=_inferred(inferred),
         lost_events=seen.trace.losses.events_lost_on(seen.spin.cpu),
         unreported_switches=seen.trace.unreported_switches(seen.spin.cpu),
     )
 
 
-def _outside(outside: Outside) -> OutsideResult | None:
-    if outside.counted is None:
+def _inferred(inferred: InferredTime) -> OutsideResult | None:
+    if inferred.counted is None:
         return None
     return OutsideResult(
-        regular_ns=int(outside.regular_ns.sum()),
-        regular_gaps=int((outside.regular_ns > 0).sum()),
-        irregular_ns=int(outside.irregular_ns.sum()),
-        irregular_gaps=int((outside.irregular_ns > 0).sum()),
-        before_ns=int(outside.before_ns.sum()),
-        before_gaps=int((outside.before_ns > 0).sum()),
-        regular=outside.regular,
-        interrupts_counted=outside.counted.counted,
-        interrupts_traced=outside.counted.traced,
+        regular_ns=int(inferred.regular_ns.sum()),
+        regular_gaps=int((inferred.regular_ns > 0).sum()),
+        irregular_ns=int(inferred.irregular_ns.sum()),
+        irregular_gaps=int((inferred.irregular_ns > 0).sum()),
+        before_ns=int(inferred.before_ns.sum()),
+        before_gaps=int((inferred.before_ns > 0).sum()),
+        regular=inferred.regular,
+        interrupts_counted=inferred.counted.counted,
+        interrupts_traced=inferred.counted.traced,
     )
 
 
@@ -242,11 +260,11 @@ def _all_parts(explanation: Explanation) -> list[LostPart]:
     return [
         *_parts("event", explanation.events),
         *_parts("entry", explanation.entries),
-        *_parts("admitted", explanation.admitted),
+        *_parts("admitted", explanation.accounted),
     ]
 
 
-def _parts(kind: str, parts: Sequence[Part]) -> list[LostPart]:
+def _parts(kind: str, parts: Sequence[ExplainedPart]) -> list[LostPart]:
     return [LostPart(kind, list(part.path), part.count, part.ns) for part in parts]
 
 
@@ -269,7 +287,7 @@ def _long_gaps(
     gaps: Gaps,
     key: npt.NDArray[np.int64],
     explanation: Explanation | None,
-    outside: Outside | None,
+    inferred: InferredTime | None,
     sources: Sequence[Source],
 ) -> list[LongGap]:
     """The gaps with the largest ``key``, each with its own parts."""
@@ -279,8 +297,8 @@ def _long_gaps(
     for i in chosen:
         left = int(explanation.unexplained_ns[i]) if explanation else None
         parts = _gap_parts(explanation, i, sources) if explanation else []
-        if outside and (ns := int(outside.total_ns[i])):
-            parts.append(LostPart("outside", ["outside of this kernel"], 1, ns))
+        if inferred and (ns := int(inferred.total_ns[i])):
+            parts.append(LostPart("outside", [INFERRED], 1, ns))
         found.append(LongGap(int(gaps.start_ns[i]), int(length[i]), left, parts))
     return found
 
@@ -293,10 +311,10 @@ def _gap_parts(explanation: Explanation, gap: int, sources: Sequence[Source]) ->
         parts.append(LostPart("event", list(sources[source].path), len(net), int(net.sum())))
     parts.sort(key=lambda part: -part.net_ns)
     if waited := int(explanation.unreported_ns[gap]):
-        parts.append(LostPart("wait", ["waiting, nobody knows for whom"], 1, waited))
+        parts.append(LostPart("wait", [UNREPORTED_WAIT], 1, waited))
     if entry := int(explanation.entry_ns[gap]):
         parts.append(LostPart("entry", ["entry and exit"], 1, entry))
-    for name, taken in explanation.admitted_by.items():
+    for name, taken in explanation.accounted_by.items():
         if taken[gap]:
             parts.append(LostPart("admitted", [name], 1, int(taken[gap])))
     return parts

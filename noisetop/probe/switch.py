@@ -10,18 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from noisetop import housekeeping
 from noisetop.errors import NoisetopError
-from noisetop.event import Interruptions, Source
-from noisetop.histogram import bucket_of
+from noisetop.events.interruption import Interruptions, Source
+from noisetop.gaps.gaps import percentiles_ns
+from noisetop.gaps.result import SwitchProcess, SwitchResult
+from noisetop.machine import affinity
 from noisetop.probe.clock import Clock, fit_clock
-from noisetop.probe.gaps import percentiles_ns
 from noisetop.probe.priority import Priority
-from noisetop.probe.result import SwitchProcess, SwitchResult
 from noisetop.probe.sampler import ClockPair, RawSpin, SpinProcess, clock_pair
 from noisetop.probe.traced import Tracing
-from noisetop.stopper import Stopper
-from noisetop.tracer import Target, Tracer
+from noisetop.tables.histogram import bucket_of
+from noisetop.tracing.stopper import Stopper
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
 
 Times = npt.NDArray[np.int64]
 
@@ -43,7 +44,7 @@ class SwitchSettings:
     cpu: int
     processes: int
     duration_ns: int
-    house: tuple[int, ...] = ()
+    housekeeping: tuple[int, ...] = ()
     priority: Priority | None = None
     trace: bool = True
 
@@ -65,7 +66,7 @@ class Slices:
 
 
 def slices_of(active: Sequence[tuple[Times, Times]]) -> Slices:
-    """Slices from the stretches in which each process ran; one CPU, so none of them overlap."""
+    """Slices from the periods in which each process ran; one CPU, so none of them overlap."""
     process = np.concatenate([np.full(len(start), i) for i, (start, _) in enumerate(active)])
     start = np.concatenate([start for start, _ in active])
     end = np.concatenate([end for _, end in active])
@@ -80,7 +81,7 @@ def slices_of(active: Sequence[tuple[Times, Times]]) -> Slices:
 
 
 def _active(spin: RawSpin, clock: Clock) -> tuple[Times, Times]:
-    """Stretches between the gaps, and before the first and after the last."""
+    """Periods between the gaps, and before the first and after the last."""
     start = clock.to_ns(np.concatenate([[spin.first_ticks], spin.ends]))
     end = clock.to_ns(np.concatenate([spin.starts, [spin.last_ticks]]))
     ran = end > start
@@ -129,8 +130,8 @@ def count_traced(
 
 def run_switch(settings: SwitchSettings, stopper: Stopper) -> SwitchResult:
     """Lets the processes compete. Raises NoisetopError."""
-    if settings.house:
-        housekeeping.bind(settings.house)
+    if settings.housekeeping:
+        affinity.bind(settings.housekeeping)
     with ExitStack() as stack:
         group: list[SpinProcess] = []
         for _ in range(settings.processes):
@@ -139,9 +140,11 @@ def run_switch(settings: SwitchSettings, stopper: Stopper) -> SwitchResult:
                 (settings.cpu,), settings.priority, capacity=_CAPACITY, name=_NAME
             )
             group.append(stack.enter_context(process))
-        tracing = Tracing(Target((settings.cpu,), title="probe"), settings.house)
+        tracing = Tracing(Target((settings.cpu,), title="probe"), settings.housekeeping)
         if settings.trace:
-            tracing.open(stack.enter_context(Tracer(tracing.target, house=settings.house)))
+            tracing.open(
+                stack.enter_context(Tracer(tracing.target, housekeeping=settings.housekeeping))
+            )
         pairs = _compete(settings, group, tracing, stopper)
         tracing.close()
         raw = [process.results()[0] for process in group]

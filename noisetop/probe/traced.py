@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisetop.event import INTERRUPTION, Interruptions, Source
-from noisetop.summary import Losses
-from noisetop.tracer import Target, Tracer
+from noisetop.counters.losses import LOSSES, Losses
+from noisetop.events.interruption import INTERRUPTION, Interruptions, Source
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
 
 _ENTRIES = ("irq", "ipi", "timer")
 _ENTRY_STEPS = 2
@@ -27,8 +28,8 @@ class Trace:
     def of_victim(self, tid: int) -> Interruptions:
         """Interruptions of one thread, in the order in which they ended.
 
-        The idle task takes a CPU from nobody: it runs beside a thread that could run only while a
-        quota keeps that one away, and the quota's own count tells so.
+        The idle task delays no other: it runs beside a runnable thread only while a quota throttles
+        that one, which the quota's own account has.
         """
         if not self.tables:
             return np.empty(0, INTERRUPTION)
@@ -69,14 +70,14 @@ class Tracing:
     """A tracer whose events are collected now and then; enter it before the loops begin."""
 
     target: Target
-    house: tuple[int, ...]
+    housekeeping: tuple[int, ...]
     trace: Trace = field(default_factory=Trace)
     _tracer: Tracer | None = None
 
     def open(self, tracer: Tracer) -> None:
-        """Opens the books of an entered tracer."""
+        """Starts the window of an entered tracer."""
         self._tracer = tracer
-        tracer.open_books()
+        tracer.start_window()
 
     def collect(self) -> None:
         """Takes over what was traced since the last call."""
@@ -86,11 +87,11 @@ class Tracing:
                 self.trace.tables.append(table)
 
     def close(self) -> None:
-        """Closes the books and takes over the rest."""
+        """Stops the window and takes over the rest."""
         if not self._tracer:
             return
-        self._tracer.close_books()
+        self._tracer.stop_window()
         self.collect()
         self.trace.sources = self._tracer.reader.namer.sources
-        self.trace.losses = self._tracer.losses()
-        self.trace.missing = self._tracer.missing()
+        self.trace.losses = self._tracer.window_counters().of(LOSSES)
+        self.trace.missing = self._tracer.unavailable()

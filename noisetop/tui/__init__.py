@@ -1,1 +1,1 @@
-"""The live dashboard. Widgets are given samples and never read the kernel."""
+"""The live dashboard. Widgets show samples and never read the kernel."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from textual.message import Message
 
-from noisetop.live import Feed, Sample
+from noisetop.live.sample import Feed, Sample
 
 
 class NewSample(Message):
@@ -26,7 +26,7 @@ class FeedReader:
         self._post = post
         self._stopping = False
         self.resets = 0
-        """Asked for so far."""
+        """Number of resets requested so far."""
 
     def run(self) -> None:
         """Reads until stop() or the end of the feed, whose errors pass through."""
@@ -35,7 +35,7 @@ class FeedReader:
             sample = self._feed.next()
             wanted = self.resets
             if wanted > done and not sample.ended:
-                # What this sample tells of lies before the reset.
+                # This sample covers time before the reset.
                 self._feed.reset()
                 done = wanted
             else:
@@ -44,7 +44,7 @@ class FeedReader:
                 return
 
     def reset(self) -> None:
-        """Has the feed start anew as soon as it can be talked to."""
+        """Resets the totals of the feed before its next sample."""
         self.resets += 1
         self._feed.wake()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from noisetop.summary import Summary
+from noisetop.summary.summary import Summary
 
 LENGTH = 120
 _BARS = "▁▂▃▄▅▆▇█"

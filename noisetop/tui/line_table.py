@@ -16,12 +16,12 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from noisetop.columns import Column, Row
+from noisetop.text.column import Column, Row
 
 GAP = " "
 MORE = "›"
 LESS = "‹"  # noqa: RUF001
-"""In the head line: columns follow on that side."""
+"""In the title line: more columns on that side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class _Layout(Generic[Row]):
 
 
 class LineTable(ScrollView, Generic[Row], can_focus=True):
-    """Rows of figures below a head line; the first column stays when the others are scrolled.
+    """Rows of figures below a title line; the first column stays when the others are scrolled.
 
-    It is given rows with show(); it sorts them and keeps the cursor on the row that it was on.
+    show() takes the rows; the table sorts them and keeps the cursor on its row.
     """
 
     ALLOW_SELECT = False
@@ -63,10 +63,12 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         Binding("left", "slide(-1)", "columns to the left", show=False),
         Binding("right", "slide(1)", "columns to the right", show=False),
         Binding("enter", "choose", "choose", show=False),
+        Binding("s", "sort", "sort", show=False),
+        Binding("S", "reverse", "reverse", show=False),
     ]
 
     class Chosen(Message):
-        """Enter, or a click on the row that has the cursor."""
+        """Enter, or a double click on the row that has the cursor."""
 
         def __init__(self, table: LineTable[Row], row: Row) -> None:
             super().__init__()
@@ -74,20 +76,20 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
             self.row = row
 
     class Sorted(Message):
-        """Another order was chosen."""
+        """The sort order has changed."""
 
     pinned: Column[Row]
     columns: tuple[Column[Row], ...] = ()
     sort_name: str
     sort_reversed = False
 
-    def __init__(self, *, id: str) -> None:
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.rows: list[Row] = []
         """As shown, the total first."""
         self.total: Row | None = None
         self.cursor: Hashable = None
-        """The row that it stays on; None: on the first one, whichever that is."""
+        """Key of the row that it stays on; None: it stays on the first line."""
         self.first_column = 0
         """How many columns are scrolled out to the left."""
         self._cursor_at = 0
@@ -96,7 +98,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         self._styles_by_name: dict[str, Style] = {}
 
     def key_of(self, row: Row) -> Hashable:
-        """What a row is recognised by in the next sample."""
+        """Identifies a row from sample to sample."""
         raise NotImplementedError
 
     def pinned_width(self, width: int) -> int:
@@ -108,7 +110,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         return self._layout_used or self._lay_out()
 
     def _lay_out(self) -> _Layout[Row]:
-        """Forgets what the lines showed when they would now be laid out in another way."""
+        """Discards the drawn lines when the layout has changed."""
         width = self.scrollable_content_region.width
         pinned = self.pinned_width(width)
         layout = _Layout(width, pinned, self._columns_in(width - pinned))
@@ -122,7 +124,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         return 2 if self.total is not None else 1
 
     def show(self, rows: Iterable[Row], total: Row | None, columns: Sequence[Column[Row]]) -> None:
-        """Takes the rows of a new sample, ``total`` to stand above all others."""
+        """Takes the rows of a new sample; ``total`` is shown above them."""
         self.columns = tuple(columns)
         self.first_column = min(self.first_column, max(len(columns) - 1, 0))
         self.total = total
@@ -140,7 +142,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         return self.pinned
 
     def _take(self, rows: Iterable[Row]) -> None:
-        """Sorts the rows and finds the one that the cursor was on."""
+        """Sorts the rows and moves the cursor to its row."""
         ordered = self._column_to_sort_by().order(rows, reverse=self.sort_reversed)
         self.rows = ordered if self.total is None else [self.total, *ordered]
         if self.cursor is not None:
@@ -151,7 +153,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         self._cursor_at = max(min(self._cursor_at, len(self.rows) - 1), 0)
 
     def _columns_in(self, room: int) -> tuple[Column[Row], ...]:
-        """Those that fit as a whole: part of a figure could be taken for a figure."""
+        """Columns that fit completely: a cut figure would look like another figure."""
         for end in range(self.first_column, len(self.columns)):
             room -= len(GAP) + self.columns[end].width
             if room < 0:
@@ -203,7 +205,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
 
     def _line(self, y: int) -> Line:
         if y == 0:
-            return self._head_line()
+            return self._header_line()
         at = y - 1 if y < self._fixed_lines else y - 1 + self.scroll_offset.y
         if at >= len(self.rows):
             return Line("", ())
@@ -218,7 +220,7 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         """The first column as text and style; it must fill its width exactly."""
         return ((set_cell_size(self.pinned.text(row), self._layout.pinned), ""),)
 
-    def _head_line(self) -> Line:
+    def _header_line(self) -> Line:
         width, pinned, columns = self._layout.width, self._layout.pinned, self._layout.columns
         text = self._title(self.pinned, pinned)
         text += "".join(GAP + self._title(column, column.width) for column in columns)
@@ -242,14 +244,14 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         self._repaint(everything=True)
         self.post_message(self.Sorted())
 
-    def sort_by_next(self) -> None:
+    def action_sort(self) -> None:
         """Sorts by the column to the right of the present one."""
         columns = [one for one in (self.pinned, *self.columns) if one.sortable]
         at = columns.index(self._column_to_sort_by())
         self.sort_by(columns[(at + 1) % len(columns)].name)
 
-    def reverse_sort(self) -> None:
-        """Turns the order round."""
+    def action_reverse(self) -> None:
+        """Reverses the sort order."""
         self.sort_by(self._column_to_sort_by().name, reverse=not self.sort_reversed)
 
     @property
@@ -293,13 +295,13 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         self._repaint(everything=True)
 
     def action_choose(self) -> None:
-        """Tells that the row with the cursor was chosen."""
+        """Posts Chosen for the row with the cursor."""
         row = self.row_at_cursor()
         if row is not None:
             self.post_message(self.Chosen(self, row))
 
     def on_click(self, event: events.Click) -> None:
-        """Sorts on the head line, moves the cursor elsewhere, chooses on the cursor's row."""
+        """A title sorts, a row takes the cursor, a double click on the cursor's row chooses it."""
         if event.y == 0:
             self._sort_by_title_at(event.x)
             return
@@ -337,6 +339,6 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         self._repaint(everything=True)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Part of Textual: all rows move, the head line stays."""
+        """Part of Textual: all rows move, the title line stays."""
         self._lines.clear()
         super().watch_scroll_y(old_value, new_value)

@@ -16,7 +16,7 @@ class TextLine(Widget):
     ALERT = "!"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"text-line--alert"}
 
-    def __init__(self, *, id: str) -> None:
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.lines: tuple[str, ...] = ()
 

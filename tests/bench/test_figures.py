@@ -147,7 +147,7 @@ class TestTools:
         assert missing_tools(tools) == {"absent": "apt install it"}
 
     def test_noisetop_closing_line(self) -> None:
-        text = "noisetop: recording CPU 1\nnoisetop: 2.68k events in 2.00 s, 3 lost: /x\n"
+        text = "noisetop: recording CPU 1\nnoisetop: 2.68k events in 2.00 s, 3 dropped: /x\n"
         assert parse_closing(text) == Seen(2680, 3)
         with pytest.raises(ValueError, match="closing line"):
             parse_closing("noisetop: recording CPU 1\n")

@@ -31,7 +31,8 @@ from bench.tracepoints import Tracepoint
 from bench.victim import Victim
 from noisetop.errors import NoisetopError
 from noisetop.exporters import exporters_by_suffix
-from noisetop.spool import read_spool
+from noisetop.recording.raw_file import read_spool
+from noisetop.summary.recorded import summary_of
 from tests.bench.made import SETTING, FakeTool, rounds_of
 
 
@@ -179,7 +180,7 @@ class TestMadeUpRecording:
         path = tmp_path / "x.noisetop"
         records = write_made_up(path, Size(records=20_000, cpus=3, functions=5, victims=4))
         recorded = read_spool(path)
-        summary = recorded.summary()
+        summary = summary_of(recorded)
         assert records >= 20_000
         assert not recorded.damage
         assert [cpu.cpu for cpu in summary.cpus] == [0, 1, 2]
@@ -199,7 +200,7 @@ class TestMadeUpRecording:
                 assert one["net_ns"].sum() == one["gross_ns"][one["flags"] & 1 != 0].sum()
         known = {
             source.source.label
-            for cpu in recorded.summary().cpus
+            for cpu in summary_of(recorded).cpus
             for source in cpu.sources
             if all(part.trigger.label for part in source.triggers)
         }

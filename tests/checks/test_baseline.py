@@ -6,16 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from noisetop.checks.spin import Spin
+from noisetop.machine.spin import Spin
 from tests.checks.trees import FAIL, PASS, SKIP, WARN, Case
 
 CASES = [
     Case("C52", PASS, "longer than 10.0 µs", spins=(Spin(2, 10**9, (5,), (4_000,)),)),
-    Case("C52", WARN, "CPU 2 was stopped for 50.0 µs", spins=(Spin(2, 10**9, (5,), (50_000,)),)),
+    Case(
+        "C52",
+        WARN,
+        "A program on CPU 2 was interrupted for 50.0 µs",
+        spins=(Spin(2, 10**9, (5,), (50_000,)),),
+    ),
     Case(
         "C52",
         FAIL,
-        "CPU 3 was stopped for 2.00 ms",
+        "A program on CPU 3 was interrupted for 2.00 ms",
         spins=(Spin(2, 10**9), Spin(3, 10**9, (5,), (2_000_000,))),
     ),
     Case("C52", SKIP, "add --spin", spins=()),

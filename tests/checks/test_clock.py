@@ -13,7 +13,7 @@ CASES = [
     Case(
         "C15",
         WARN,
-        "slow clock (hpet)",
+        "The clock source is slow to read (hpet)",
         {"/sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet"},
         command="echo tsc >",
         undo="echo hpet >",
@@ -21,13 +21,13 @@ CASES = [
     Case(
         "C15",
         WARN,
-        "comes from the hypervisor",
+        "The clock source is the hypervisor's (kvm-clock)",
         {"/sys/devices/system/clocksource/clocksource0/current_clocksource": "kvm-clock"},
     ),
     Case(
         "C15",
         FAIL,
-        "comes from the hypervisor",
+        "The clock source is the hypervisor's (kvm-clock)",
         {"/sys/devices/system/clocksource/clocksource0/current_clocksource": "kvm-clock"},
         {"/proc/stat": stat(steal=3)},
     ),

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from noisetop import cli
-from noisetop.checks.spin import spin
 from noisetop.errors import UsageError
+from noisetop.machine.spin import spin
 
 _ALLOWED = sorted(os.sched_getaffinity(0))
 
@@ -21,13 +21,14 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
     return status, capsys.readouterr().out
 
 
-def test_page_ends_well(capsys: pytest.CaptureFixture[str]) -> None:
+def test_verdict_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     status, text = _run(capsys)
     assert status == 0
     assert "\x1b" not in text
-    counts = [int(part.split()[0]) for part in text.splitlines()[-1].split(", ")]
+    counts = [int(part.split()[0]) for part in text.splitlines()[0].split(": ")[1].split(", ")]
     assert sum(counts) == 60
-    assert max(map(len, text.splitlines())) < 120
+    _, details = _run(capsys, "-v")
+    assert len(details.splitlines()) > len(text.splitlines())
 
 
 def test_json_and_status_three(capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,4 +91,4 @@ def test_runs_without_privileges() -> None:
         check=False,
     )
     assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.splitlines()[-1].endswith("pass")
+    assert run.stdout.splitlines()[0].endswith("pass")

@@ -10,7 +10,12 @@ from tests.checks.trees import FAIL, PASS, SKIP, WARN, Case, interrupts, irq, ta
 
 CASES = [
     Case("C04", PASS, "can be moved by hand"),
-    Case("C04", PASS, "keeps its own placing off", irq(40, "nvme0q3", "0", "0-3")),
+    Case(
+        "C04",
+        PASS,
+        "Kernel-managed interrupts are kept off these CPUs",
+        irq(40, "nvme0q3", "0", "0-3"),
+    ),
     Case(
         "C04",
         FAIL,
@@ -26,7 +31,7 @@ CASES = [
     Case(
         "C04",
         WARN,
-        "1 interrupts are placed",
+        "1 kernel-managed interrupts may be placed on these CPUs",
         {
             **irq(40, "nvme0q3", "2"),
             "/proc/cmdline": "",
@@ -36,7 +41,7 @@ CASES = [
     Case(
         "C04",
         WARN,
-        "1 interrupts are placed",
+        "1 kernel-managed interrupts may be placed on these CPUs",
         {
             **irq(40, "strange", "0"),
             "/proc/cmdline": "",

@@ -48,7 +48,7 @@ CASES = [
         "container does not see",
         {f"{CPU}/isolated": "", "/sys/fs/cgroup/cpuset.cpus.isolated": None, "/.dockerenv": ""},
     ),
-    Case("C05", PASS, "CPUs 0-1 can do"),
+    Case("C05", PASS, "Left for housekeeping: CPUs 0-1"),
     Case("C05", FAIL, "Every CPU is isolated", {f"{CPU}/isolated": "0-3"}),
     Case("C05", WARN, "Every CPU is watched", cpus=(0, 1, 2, 3)),
     Case(
@@ -63,7 +63,7 @@ CASES = [
     Case(
         "C05",
         WARN,
-        "One CPU does",
+        "One housekeeping CPU serves 15 CPUs",
         {
             f"{CPU}/online": "0-15",
             f"{CPU}/isolated": "1-15",
@@ -71,7 +71,7 @@ CASES = [
         },
     ),
     Case("C05", SKIP, "does not exist", {f"{CPU}/online": None}),
-    Case("C28", PASS, "in force"),
+    Case("C28", PASS, "The partition with these CPUs is valid"),
     Case(
         "C28",
         FAIL,
@@ -81,7 +81,7 @@ CASES = [
     Case(
         "C28",
         WARN,
-        "still spreads",
+        "still balances load over its CPUs",
         {"/sys/fs/cgroup/fast/cpuset.cpus.partition": "root"},
         command="echo isolated > /sys/fs/cgroup/fast/cpuset.cpus.partition",
         undo="echo root",
@@ -115,5 +115,5 @@ def test_deep_cgroups_are_searched(tmp_path: Path) -> None:
         f"{deep}/cpuset.cpus": "2-3",
         f"{deep}/cpuset.cpus.partition": "root",
     }
-    result = Case("C28", WARN, "still spreads", changes).verify(tmp_path)
+    result = Case("C28", WARN, "still balances load over its CPUs", changes).verify(tmp_path)
     assert result.verdict.readings[0].path == f"{deep}/cpuset.cpus.partition"

@@ -9,7 +9,7 @@ import pytest
 from tests.checks.trees import BENCHMARK, FAIL, PASS, SKIP, THROUGHPUT, WARN, Case
 
 CASES = [
-    Case("C38", PASS, "as they are"),
+    Case("C38", PASS, "Transparent huge pages are off"),
     Case(
         "C38",
         WARN,
@@ -27,7 +27,7 @@ CASES = [
     Case(
         "C38",
         FAIL,
-        "programs wait for it",
+        "Transparent huge pages are always on, with direct",
         {
             "/sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never",
             "/sys/kernel/mm/transparent_hugepage/defrag": "[always] defer never",
@@ -38,11 +38,11 @@ CASES = [
     ),
     Case("C38", SKIP, "goal throughput", goal=THROUGHPUT),
     Case("C39", PASS, "is off"),
-    Case("C39", PASS, "does not search", {"/sys/kernel/mm/ksm/": None}),
+    Case("C39", PASS, "This kernel has no same-page merging (KSM)", {"/sys/kernel/mm/ksm/": None}),
     Case(
         "C39",
         WARN,
-        "searches memory",
+        "Kernel same-page merging (KSM) is on",
         {"/sys/kernel/mm/ksm/run": "1"},
         command="echo 0 > /sys/kernel/mm/ksm/run",
         undo="echo 1 >",
@@ -50,17 +50,22 @@ CASES = [
     Case(
         "C39",
         FAIL,
-        "and merges them",
+        "Kernel same-page merging (KSM) is on and has merged pages",
         {"/sys/kernel/mm/ksm/run": "1", "/sys/kernel/mm/ksm/pages_sharing": "8"},
     ),
-    Case("C39", FAIL, "and merges them", {"/sys/kernel/mm/ksm/run": "2"}),
+    Case(
+        "C39",
+        FAIL,
+        "Kernel same-page merging (KSM) is on and has merged pages",
+        {"/sys/kernel/mm/ksm/run": "2"},
+    ),
     Case("C39", SKIP, "does not exist", {"/sys/kernel/mm/": None}),
-    Case("C40", PASS, "leaves memory"),
+    Case("C40", PASS, "Automatic NUMA balancing is off"),
     Case("C40", PASS, "only one memory node", {"/proc/sys/kernel/numa_balancing": None}),
     Case(
         "C40",
         WARN,
-        "moves memory",
+        "Automatic NUMA balancing is on: programs take extra page",
         {"/proc/sys/kernel/numa_balancing": "1"},
         command="kernel.numa_balancing=0",
         undo="kernel.numa_balancing=1",
@@ -106,22 +111,22 @@ CASES = [
         {"/proc/vmstat": "pswpin 4\npswpout 0\n"},
     ),
     Case("C41", SKIP, "does not exist", {"/proc/swaps": None}),
-    Case("C41", SKIP, "cannot be understood", {"/proc/swaps": ""}),
-    Case("C43", PASS, "only when it must"),
+    Case("C41", SKIP, "/proc/swaps cannot be parsed", {"/proc/swaps": ""}),
+    Case("C43", PASS, "Proactive memory compaction is off or low"),
     Case(
         "C43",
         WARN,
-        "in the background",
+        "Proactive memory compaction is on",
         {"/proc/sys/vm/compaction_proactiveness": "20"},
         command="vm.compaction_proactiveness=0",
         undo="=20",
     ),
     Case("C43", SKIP, "does not exist", {"/proc/sys/vm/compaction_proactiveness": None}),
-    Case("C60", PASS, "at random", goal=BENCHMARK),
+    Case("C60", PASS, "Address space layout randomisation (ASLR) is on", goal=BENCHMARK),
     Case(
         "C60",
         WARN,
-        "the same in each run",
+        "Address space layout randomisation (ASLR) is off: effects",
         {"/proc/sys/kernel/randomize_va_space": "0"},
         goal=BENCHMARK,
         command="kernel.randomize_va_space=2",

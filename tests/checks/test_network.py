@@ -9,11 +9,11 @@ import pytest
 from tests.checks.trees import FAIL, PASS, SKIP, WARN, Case, irq
 
 CASES = [
-    Case("C55", PASS, "No receive queue"),
+    Case("C55", PASS, "None of 1 receive queues steers packets here"),
     Case(
         "C55",
         FAIL,
-        "sent to CPU 3 to be handled: eth0",
+        "Receive packet steering sends packets to CPU 3: eth0",
         {"/sys/class/net/eth0/queues/rx-0/rps_cpus": "00000000,00000008"},
         command="echo 0 > /sys/class/net/eth0/queues/rx-0/rps_cpus",
         undo="echo 8 >",
@@ -29,7 +29,7 @@ CASES = [
     Case(
         "C55",
         WARN,
-        "whichever CPU",
+        "Packets are processed on the CPU that the reading program",
         {
             "/proc/sys/net/core/rps_sock_flow_entries": "4096",
             "/sys/class/net/eth0/queues/rx-0/rps_flow_cnt": "64",

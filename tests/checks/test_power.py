@@ -9,27 +9,32 @@ import pytest
 from tests.checks.trees import BENCHMARK, CPU, FAIL, PASS, SKIP, THROUGHPUT, WARN, Case, Link, task
 
 CASES = [
-    Case("C33", PASS, "full speed"),
+    Case("C33", PASS, "The frequency governor of these CPUs favours performance"),
     Case(
         "C33",
         FAIL,
-        "CPU 3 may run slower",
+        "CPU 3 may run below their full frequency to save power",
         {f"{CPU}/cpu3/cpufreq/scaling_governor": "powersave"},
         command=f"echo performance > {CPU}/cpu3/cpufreq/scaling_governor",
         undo="echo powersave >",
     ),
-    Case("C33", WARN, "may run slower", {f"{CPU}/cpu3/cpufreq/scaling_governor": "schedutil"}),
+    Case(
+        "C33",
+        WARN,
+        "CPU 3 may run below their full frequency to save power",
+        {f"{CPU}/cpu3/cpufreq/scaling_governor": "schedutil"},
+    ),
     Case(
         "C33",
         PASS,
-        "full speed",
+        "The frequency governor of these CPUs favours performance",
         {f"{CPU}/cpu3/cpufreq/scaling_governor": "schedutil"},
         goal=THROUGHPUT,
     ),
     Case(
         "C33",
         PASS,
-        "full speed",
+        "The frequency governor of these CPUs favours performance",
         {
             f"{CPU}/cpu3/cpufreq/scaling_governor": "powersave",
             f"{CPU}/cpu3/cpufreq/scaling_driver": "intel_pstate",
@@ -39,7 +44,7 @@ CASES = [
     Case(
         "C33",
         WARN,
-        "may run slower",
+        "CPU 3 may run below their full frequency to save power",
         {
             f"{CPU}/cpu3/cpufreq/scaling_governor": "powersave",
             f"{CPU}/cpu3/cpufreq/scaling_driver": "intel_pstate",
@@ -53,11 +58,11 @@ CASES = [
         "the hypervisor sets",
         {f"{CPU}/cpu2/cpufreq/scaling_governor": None, "/proc/cpuinfo": "flags : tsc hypervisor"},
     ),
-    Case("C34", PASS, "held steady"),
+    Case("C34", PASS, "The frequency of these CPUs is constant"),
     Case(
         "C34",
         WARN,
-        "CPU 3 may change",
+        "The frequency of CPU 3 may vary",
         {f"{CPU}/cpu3/cpufreq/scaling_governor": "schedutil"},
         command=f"echo 3000000 > {CPU}/cpu3/cpufreq/scaling_min_freq",
         undo="echo 1000000 >",
@@ -65,7 +70,7 @@ CASES = [
     Case(
         "C34",
         PASS,
-        "held steady",
+        "The frequency of these CPUs is constant",
         {
             f"{CPU}/cpu3/cpufreq/scaling_governor": "schedutil",
             f"{CPU}/cpu3/cpufreq/scaling_min_freq": "3000000",
@@ -74,7 +79,7 @@ CASES = [
     Case(
         "C34",
         FAIL,
-        "CPU 3 were slowed down",
+        "CPU 3 were throttled because of heat",
         later={f"{CPU}/cpu3/thermal_throttle/core_throttle_count": "9"},
     ),
     Case("C34", SKIP, "does not exist", {f"{CPU}/cpu2/cpufreq/": None}),
@@ -96,9 +101,20 @@ CASES = [
         goal=BENCHMARK,
         command="echo 0 >",
     ),
-    Case("C35", SKIP, "no switch", {f"{CPU}/intel_pstate/no_turbo": None}, goal=BENCHMARK),
-    Case("C36", PASS, "wake up at once"),
-    Case("C36", PASS, "never sleep", {"/proc/cmdline": "idle=poll", f"{CPU}/cpu2/cpuidle/": None}),
+    Case(
+        "C35",
+        SKIP,
+        "no control for turbo boost is visible",
+        {f"{CPU}/intel_pstate/no_turbo": None},
+        goal=BENCHMARK,
+    ),
+    Case("C36", PASS, "These CPUs enter no deep idle state"),
+    Case(
+        "C36",
+        PASS,
+        "CPUs never enter an idle state (idle=poll)",
+        {"/proc/cmdline": "idle=poll", f"{CPU}/cpu2/cpuidle/": None},
+    ),
     Case(
         "C36",
         WARN,
@@ -110,7 +126,7 @@ CASES = [
     Case(
         "C36",
         PASS,
-        "wake up at once",
+        "These CPUs enter no deep idle state",
         {
             f"{CPU}/cpu3/cpuidle/state1/disable": "0",
             f"{CPU}/cpu3/power/pm_qos_resume_latency_us": "n/a",
@@ -119,7 +135,7 @@ CASES = [
     Case(
         "C36",
         PASS,
-        "wake up at once",
+        "These CPUs enter no deep idle state",
         {
             f"{CPU}/cpu3/cpuidle/state1/disable": "0",
             f"{CPU}/cpu3/power/pm_qos_resume_latency_us": "50",
@@ -128,18 +144,23 @@ CASES = [
     Case(
         "C36",
         SKIP,
-        "tuned (80) limits sleep",
+        "tuned (80) limits idle states through /dev/cpu_dma_latency,",
         {
             f"{CPU}/cpu3/cpuidle/state1/disable": "0",
             **task(80, "tuned", "0-1"),
             "/proc/80/fd/3": Link("/dev/cpu_dma_latency"),
         },
     ),
-    Case("C36", SKIP, "no sleep states", {f"{CPU}/cpu2/cpuidle/": None}),
-    Case("C36", SKIP, "hypervisor decides", {"/proc/cpuinfo": "flags : tsc hypervisor"}),
+    Case("C36", SKIP, "no idle states are visible in", {f"{CPU}/cpu2/cpuidle/": None}),
+    Case(
+        "C36",
+        SKIP,
+        "the hypervisor controls the idle states of a virtual CPU",
+        {"/proc/cpuinfo": "flags : tsc hypervisor"},
+    ),
     Case("C59", PASS, "mains"),
     Case("C59", WARN, "battery", {"/sys/class/power_supply/AC/online": "0"}),
-    Case("C59", SKIP, "reports no power supply", {"/sys/class/power_supply/AC/": None}),
+    Case("C59", SKIP, "the machine lists no power supply", {"/sys/class/power_supply/AC/": None}),
 ]
 
 

@@ -14,7 +14,7 @@ CASES = [
     Case(
         "C37",
         FAIL,
-        "CPU 0, used by anything",
+        "CPU 0, not isolated, share a core with CPU 2",
         {f"{CPU}/cpu2/topology/thread_siblings_list": "0,2"},
         command=f"echo 0 > {CPU}/cpu0/online",
         undo="echo 1 >",
@@ -44,7 +44,12 @@ CASES = [
         cpus=(3,),
     ),
     Case("C37", SKIP, "does not exist", {f"{CPU}/cpu2/topology/thread_siblings_list": None}),
-    Case("C37", SKIP, "only the host knows", {"/proc/cpuinfo": "flags : tsc hypervisor"}),
+    Case(
+        "C37",
+        SKIP,
+        "only the host can tell what shares a core with a virtual CPU",
+        {"/proc/cpuinfo": "flags : tsc hypervisor"},
+    ),
 ]
 
 

@@ -21,7 +21,7 @@ CASES = [
     Case(
         "C57",
         FAIL,
-        "interrupt the CPU that asked: sda",
+        "Block I/O completions are sent to the submitting CPU: sda",
         {"/sys/block/sda/queue/rq_affinity": "2"},
         command="echo 0 >",
         undo="echo 2 >",

@@ -9,11 +9,11 @@ import pytest
 from tests.checks.trees import BOUND, FAIL, KTHREAD, PASS, SKIP, WARN, Case, task
 
 CASES = [
-    Case("C25", PASS, "All 2 movable threads"),
+    Case("C25", PASS, "All 2 movable kernel threads are kept off these CPUs"),
     Case(
         "C25",
         FAIL,
-        "1 threads of the kernel may run here",
+        "1 movable kernel threads may run here: kswapd0",
         task(31, "kswapd0", "0-3", flags=KTHREAD),
         command="taskset -pc 0-1 31",
         undo="taskset -pc 0-3 31",
@@ -21,7 +21,7 @@ CASES = [
     Case(
         "C25",
         PASS,
-        "All 2 movable threads",
+        "All 2 movable kernel threads are kept off these CPUs",
         {
             **task(40, "kworker/2:0", "2", flags=KTHREAD | BOUND),
             **task(41, "irq/36-eth0", "2", flags=KTHREAD),
@@ -76,11 +76,11 @@ CASES = [
     Case("C27", FAIL, "may use CPU 1", cpus=(1,)),
     Case("C27", SKIP, "services of the host", {"/.dockerenv": ""}),
     Case("C27", SKIP, "does not exist", {"/proc/1/": None}),
-    Case("C58", PASS, "2 bound threads"),
+    Case("C58", PASS, "2 per-CPU kernel threads were idle for 2.0 s"),
     Case(
         "C58",
         PASS,
-        "4 bound threads",
+        "4 per-CPU kernel threads were idle for 2.0 s",
         task(31, "kswapd0", "0-3", flags=KTHREAD),
         task(31, "kswapd0", "0-3", flags=KTHREAD, switches=99),
         cpus=(0, 1, 2, 3),
@@ -105,7 +105,12 @@ CASES = [
         task(50, "idle_inject/3", "3", flags=KTHREAD | BOUND, switches=2),
     ),
     Case("C58", SKIP, "hidden", {"/proc/2/": None}),
-    Case("C58", SKIP, "no kernel thread is bound", {"/proc/22/": None, "/proc/23/": None}),
+    Case(
+        "C58",
+        SKIP,
+        "no per-CPU kernel thread is bound to these CPUs",
+        {"/proc/22/": None, "/proc/23/": None},
+    ),
 ]
 
 

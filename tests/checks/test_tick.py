@@ -32,17 +32,17 @@ CASES = [
     Case("C02", SKIP, "does not exist", {f"{CPU}/nohz_full": None, f"{CPU}/isolated": None}),
     Case("C02", SKIP, "holds no CPU list", {f"{CPU}/nohz_full": "2-" + "9" * 5000}),
     Case("C02", SKIP, "goal throughput", goal=THROUGHPUT),
-    Case("C10", PASS, "does not interfere"),
+    Case("C10", PASS, "The fair server is off on these CPUs"),
     Case(
         "C10",
         PASS,
-        "keeps no reserve",
+        "This kernel has no fair server",
         {"/sys/kernel/debug/sched/fair_server/": None, "/sys/kernel/debug/sched/debug": ""},
     ),
     Case(
         "C10",
         WARN,
-        "wakes CPU 3",
+        "The fair server's timer runs on CPU 3 about once a second",
         {"/sys/kernel/debug/sched/fair_server/cpu3/runtime": "50000000"},
         command="echo 0 > /sys/kernel/debug/sched/fair_server/cpu3/runtime",
         undo="echo 50000000",
@@ -50,7 +50,7 @@ CASES = [
     Case(
         "C10",
         PASS,
-        "does not interfere",
+        "The fair server is on, which is not relevant for this goal",
         {"/sys/kernel/debug/sched/fair_server/cpu3/runtime": "50000000", f"{CPU}/nohz_full": ""},
         goal=BENCHMARK,
     ),
@@ -61,11 +61,11 @@ CASES = [
         "holds no number",
         {"/sys/kernel/debug/sched/fair_server/cpu2/runtime": b"\xff\x00"},
     ),
-    Case("C11", PASS, "may move away"),
+    Case("C11", PASS, "Timer migration is on"),
     Case(
         "C11",
         PASS,
-        "only where the tick stops",
+        "Timer migration is off; relevant only for CPUs in nohz_full=",
         {"/proc/sys/kernel/timer_migration": "0", f"{CPU}/nohz_full": ""},
     ),
     Case(

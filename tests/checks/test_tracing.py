@@ -12,7 +12,7 @@ CASES = [
     Case(
         "C44",
         PASS,
-        "Nobody traces",
+        "This machine has no tracer or profiler running",
         {"/proc/500/fd/0": Link("/dev/null"), "/proc/1/fd/0": Link("/dev/null")},
     ),
     Case(
@@ -23,7 +23,12 @@ CASES = [
         command="echo nop > /sys/kernel/tracing/current_tracer",
         undo="echo function >",
     ),
-    Case("C44", WARN, "Trace events are switched on", {"/sys/kernel/tracing/events/enable": "X"}),
+    Case(
+        "C44",
+        WARN,
+        "Trace events are enabled and slow down what they record",
+        {"/sys/kernel/tracing/events/enable": "X"},
+    ),
     Case(
         "C44",
         WARN,
@@ -43,7 +48,7 @@ CASES = [
     Case(
         "C44",
         PASS,
-        "Nobody traces",
+        "This machine has no tracer or profiler running",
         {
             **task(90, "systemd", "0"),
             "/proc/90/fd/4": Link("anon_inode:bpf_link"),
@@ -51,7 +56,7 @@ CASES = [
         },
     ),
     Case("C44", SKIP, "does not exist", {"/sys/kernel/tracing/": None}),
-    Case("C44", SKIP, "is hidden: run as root", {"/proc/2/": None}),
+    Case("C44", SKIP, "open files of other programs are hidden: run as root", {"/proc/2/": None}),
 ]
 
 

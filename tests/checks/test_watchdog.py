@@ -9,18 +9,23 @@ import pytest
 from tests.checks.trees import CPU, FAIL, PASS, SKIP, WARN, Case
 
 CASES = [
-    Case("C08", PASS, "leaves these alone"),
+    Case("C08", PASS, "The soft lockup watchdog is off on these CPUs"),
     Case(
         "C08",
         PASS,
         "is off",
         {"/proc/sys/kernel/watchdog": "0", "/proc/sys/kernel/watchdog_cpumask": "0-3"},
     ),
-    Case("C08", PASS, "does not watch", {"/proc/sys/kernel/watchdog_cpumask": None}),
+    Case(
+        "C08",
+        PASS,
+        "This kernel has no soft lockup watchdog",
+        {"/proc/sys/kernel/watchdog_cpumask": None},
+    ),
     Case(
         "C08",
         FAIL,
-        "wakes up on CPU 3",
+        "The soft lockup watchdog runs on CPU 3 every few seconds",
         {"/proc/sys/kernel/watchdog_cpumask": "0-1,3"},
         command="echo 0-1 > /proc/sys/kernel/watchdog_cpumask",
         undo="0-1,3",
@@ -49,24 +54,30 @@ CASES = [
     ),
     Case("C09", SKIP, "does not exist", {"/proc/sys/kernel/nmi_watchdog": None}),
     Case("C18", PASS, "at every boot"),
-    Case("C18", PASS, "off from boot on", {"/proc/cmdline": "nosoftlockup"}, cpus=(1, 2)),
+    Case(
+        "C18",
+        PASS,
+        "The soft lockup watchdog is off at boot",
+        {"/proc/cmdline": "nosoftlockup"},
+        cpus=(1, 2),
+    ),
     Case(
         "C18",
         WARN,
-        "comes back at the next boot",
+        "The soft lockup watchdog is off, but on again after a reboot",
         {f"{CPU}/nohz_full": ""},
         command="add nosoftlockup",
     ),
     Case(
         "C18",
         WARN,
-        "is on from boot on",
+        "The soft lockup watchdog is on at boot",
         {f"{CPU}/nohz_full": "", "/proc/sys/kernel/watchdog_cpumask": "0-3"},
     ),
     Case(
         "C18",
         SKIP,
-        "No watch",
+        "No soft lockup watchdog is visible",
         {"/proc/sys/kernel/watchdog_cpumask": None, "/proc/sys/kernel/soft_watchdog": None},
     ),
     Case("C18", SKIP, "does not exist", {f"{CPU}/nohz_full": "", "/proc/cmdline": None}),

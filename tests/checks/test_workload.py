@@ -33,16 +33,16 @@ CASES = [
     Case(
         "C30",
         FAIL,
-        "take turns on CPU 2",
+        "Several threads of the program compete for CPU 2",
         {**task(500, "trader", "2", policy=2), **task(501, "feed", "2", pid=500, policy=2)},
     ),
     Case("C30", SKIP, "no program is bound", {"/proc/500/": None}),
     Case("C30", SKIP, "hidden", {"/proc/2/": None}),
-    Case("C31", PASS, "all of their CPU's time"),
+    Case("C31", PASS, "Real-time throttling is off"),
     Case(
         "C31",
         WARN,
-        "stopped for a part",
+        "Real-time throttling is on",
         {"/proc/sys/kernel/sched_rt_runtime_us": "950000"},
         command="kernel.sched_rt_runtime_us=-1",
         undo="950000",
@@ -53,7 +53,7 @@ CASES = [
     Case(
         "C32",
         FAIL,
-        "quota stops",
+        "A CPU quota throttles the program",
         {"/sys/fs/cgroup/fast/cpu.max": "50000 100000"},
         command="echo max > /sys/fs/cgroup/fast/cpu.max",
         undo="echo '50000 100000' >",
@@ -61,7 +61,7 @@ CASES = [
     Case(
         "C32",
         FAIL,
-        "quota stops",
+        "A CPU quota throttles the program",
         {
             "/proc/500/cgroup": "0::/fast/in\n",
             "/sys/fs/cgroup/fast/in/cpu.max": "max 1",
@@ -71,7 +71,7 @@ CASES = [
     Case(
         "C32",
         FAIL,
-        "quota stops",
+        "A CPU quota throttles the program",
         {
             "/proc/500/cgroup": "4:cpu,cpuacct:/v1\n",
             "/sys/fs/cgroup/cpu/v1/cpu.cfs_quota_us": "5000",
@@ -80,11 +80,11 @@ CASES = [
     ),
     Case("C32", SKIP, "outside this container", {"/.dockerenv": ""}),
     Case("C32", SKIP, "no program is bound", {"/proc/500/": None}),
-    Case("C42", PASS, "kept in RAM"),
+    Case("C42", PASS, "The program's memory is locked"),
     Case(
         "C42",
         WARN,
-        "has not asked for it",
+        "The program's memory is not locked (no mlockall), although",
         {
             **task(500, "trader", "2", status="VmLck:\t0 kB\nVmRSS:\t900 kB\n"),
             "/proc/500/limits": "Max locked memory  unlimited  unlimited  bytes\n",
@@ -93,7 +93,7 @@ CASES = [
     Case(
         "C42",
         WARN,
-        "may not lock all",
+        "The program's memory is not locked, and its memlock limit",
         {
             **task(500, "trader", "2", status="VmLck:\t0 kB\nVmRSS:\t900 kB\n"),
             "/proc/500/limits": "Max locked memory  65536  65536  bytes\n",
@@ -102,13 +102,16 @@ CASES = [
     Case(
         "C42",
         FAIL,
-        "waited 3 times",
+        "The program had 3 major page faults",
         later=task(500, "trader", "2", faults=3, status="VmLck:\t900 kB\nVmRSS:\t900 kB\n"),
     ),
     Case("C42", SKIP, "shows no VmLck", task(500, "trader", "2")),
     Case("C49", PASS, "these CPUs only"),
     Case(
-        "C49", WARN, "also holds other CPUs", {"/sys/fs/cgroup/fast/cpuset.cpus.effective": "0-3"}
+        "C49",
+        WARN,
+        "The program's cgroup also contains other CPUs: only its",
+        {"/sys/fs/cgroup/fast/cpuset.cpus.effective": "0-3"},
     ),
     Case(
         "C49",

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from noisetop.checks import CheckResult, Goal, Machine, Status, find, run_checks
-from noisetop.checks.counters import Window, sample
-from noisetop.checks.spin import Spin
+from noisetop.checks import AuditedMachine, CheckResult, Goal, Status, find, run_checks
+from noisetop.machine.kernel_counters import Window, read_counters
+from noisetop.machine.spin import Spin
 
 CPU = "/sys/devices/system/cpu"
 KTHREAD, BOUND = 0x00200000, 0x04000000
@@ -235,15 +235,15 @@ def machine(
     goal: Goal = Goal.REALTIME,
     pid: int | None = None,
     spins: tuple[Spin, ...] = QUIET,
-) -> Machine:
+) -> AuditedMachine:
     """A good machine with changes; ``later`` are those that happen within a window of 2 s."""
     wanted = dict(changes or {})
     kept = {name: content for name, content in wanted.items() if content is not None}
     write_tree(root, remove(good_files(), wanted) | kept)
-    seen = Machine(root, cpus=cpus, goal=goal, pid=pid, spins=spins)
-    before = sample(seen, seen.counted)
+    seen = AuditedMachine(root, cpus=cpus, goal=goal, pid=pid, spins=spins)
+    before = read_counters(seen, seen.counter_scope)
     write_tree(root, later or {})
-    after = replace(sample(seen, seen.counted), at_ns=before.at_ns + 2_000_000_000)
+    after = replace(read_counters(seen, seen.counter_scope), at_ns=before.at_ns + 2_000_000_000)
     seen.window = Window(before, after)
     return seen
 

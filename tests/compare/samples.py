@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from noisetop.compare.sample import Sample, block_length_ns, sample_of_recording
-from noisetop.event import INTERRUPTION, Interruptions, Source
-from noisetop.recording import Recording
+from noisetop.events.interruption import INTERRUPTION, Interruptions, Source
+from noisetop.recording.recording import Recording
 
 START_NS = 10**12
 SECOND_NS = 1_000_000_000

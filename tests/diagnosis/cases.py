@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from noisetop.diagnosis.evidence import Share
-from noisetop.trigger import Trigger
+from noisetop.events.trigger import Trigger
 
 START_NS = 5_000_000_000
 

@@ -10,7 +10,7 @@ import pytest
 from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import Share
 from noisetop.diagnosis.finding import Finding
-from noisetop.waits import TaskWait
+from noisetop.events.waits import TaskWait
 from tests.checks.trees import KTHREAD, Content, machine, task
 from tests.diagnosis.cases import share
 from tests.diagnosis.test_rules import evidence
@@ -137,7 +137,7 @@ def test_what_is_measured_stays_where_it_is(tmp_path: Path) -> None:
     assert advised(tmp_path, changes, APP, pid=50).remedy == "taskset -pc 0-1 60"
     barrier = share("ipi", "call_function_single", "ipi_mb", sender="app")
     inside = advised(tmp_path / "a", task(50, "app", "2"), barrier, pid=50)
-    assert inside.remedy.startswith("do without")
+    assert inside.remedy.startswith("avoid membarrier")
     outside = advised(
         tmp_path / "b", task(50, "app", "0-1") | task(51, "helper", "2", pid=50), barrier
     )

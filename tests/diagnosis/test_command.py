@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from noisetop.checks import Machine
+from noisetop.checks import AuditedMachine
 from noisetop.cli import run
 from noisetop.commands import diagnose
 from noisetop.errors import NoisetopError, UsageError
-from noisetop.exporters import write_recording
-from noisetop.open_recording import open_recording
-from tests.recordings import DATA, everything, interruption, recording, table
+from noisetop.recording.open import open_recording
+from noisetop.summary.recorded import summary_of
+from tests.recordings import DATA, everything, interruption, recording, table, write_recording
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
 def test_page_of_a_file(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diagnose", str(file)]) == 0
     shown = capsys.readouterr().out
-    assert "The kernel frees memory of its own on this CPU" in shown
+    assert "RCU callbacks run on this CPU" in shown
     assert "(100.0 %), not explained 0 ns" in shown
     assert max(map(len, shown.splitlines()[1:])) <= 80
 
@@ -36,7 +36,7 @@ def test_page_of_a_file(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_json_adds_up_to_the_report(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diagnose", "--json", str(file)]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["noise_ns"] == open_recording(file).summary().noise_ns
+    assert document["noise_ns"] == summary_of(open_recording(file)).noise_ns
     assert document["explained_ns"] + document["unexplained_ns"] == document["noise_ns"]
     assert sum(one["net_ns"] for one in document["findings"]) == document["explained_ns"]
 
@@ -50,8 +50,8 @@ def test_save_and_against(file: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     capsys.readouterr()
     assert run(["diagnose", str(file), "--against", before]) == 0
     shown = capsys.readouterr().out
-    assert "Against the saved diagnosis" in shown
-    assert "stayed: " in shown
+    assert "causes since the saved diagnosis" in shown
+    assert "remaining: " in shown
     assert run(["diagnose", str(file), "--against", before, "--json"]) == 0
     changes = json.loads(capsys.readouterr().out)["changes"]
     assert {(change["verdict"], change["ratio"]) for change in changes} == {("stayed", 1.0)}
@@ -75,10 +75,10 @@ def test_a_machine_that_hides_everything(
     write_recording(recording(table(*rows), metadata=here), tmp_path / "a.noisetop", force=False)
     root = tmp_path / "empty"
     root.mkdir()
-    monkeypatch.setattr(diagnose, "Machine", lambda **known: Machine(root, **known))
+    monkeypatch.setattr(diagnose, "AuditedMachine", lambda **known: AuditedMachine(root, **known))
     assert run(["diagnose", str(tmp_path / "a.noisetop")]) == 0
     shown = capsys.readouterr().out
-    assert "The kernel frees memory of its own on this CPU" in shown
+    assert "RCU callbacks run on this CPU" in shown
     assert "remedy" in shown
 
 
@@ -108,7 +108,7 @@ def _findings(name: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, o
     sample = DATA / f"{name}.noisetop"
     assert run(["diagnose", "--json", str(sample)]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["noise_ns"] == open_recording(sample).summary().noise_ns
+    assert document["noise_ns"] == summary_of(open_recording(sample)).noise_ns
     assert document["explained_ns"] + document["unexplained_ns"] == document["noise_ns"]
     return list(document["findings"])
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from noisetop.compare.sample import BLOCKS
 from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import collect, evidence_of
-from noisetop.event import INTERRUPTION, Interruptions, Source
-from noisetop.recording import Recording
-from noisetop.trigger import Trigger
+from noisetop.events.interruption import INTERRUPTION, Interruptions, Source
+from noisetop.events.trigger import Trigger
+from noisetop.recording.recording import Recording
+from noisetop.summary.recorded import summary_of
 from tests.recordings import SOURCES, START_NS, everything, interruption, nested_tables, recording
 from tests.recordings import table as rows_of
 
@@ -54,7 +55,7 @@ def test_a_diagnosis_adds_up_to_the_noise(tables: list[Interruptions]) -> None:
     made = recorded(*tables, sources=[*SOURCES, TICK, Source(("novel", "thing"))])
     expected = sum(int(one["net_ns"][one["victim_tid"] != 0].sum()) for one in tables)
     diagnosis = diagnose(evidence_of(made))
-    assert diagnosis.evidence.noise_ns == made.summary().noise_ns == expected
+    assert diagnosis.evidence.noise_ns == summary_of(made).noise_ns == expected
     assert diagnosis.explained_ns + diagnosis.unexplained_ns == expected
     claimed = [id(one) for finding in diagnosis.findings for one in finding.shares]
     everyone = claimed + [id(one) for one in diagnosis.unexplained]
@@ -86,7 +87,7 @@ def test_counts_equal_the_summary() -> None:
     made = everything()
     expected = {
         (cpu.cpu, one.source.path): (one.count, one.net_ns, one.max_ns, one.max_start_ns)
-        for cpu in made.summary().cpus
+        for cpu in summary_of(made).cpus
         for one in cpu.sources
         if one.count
     }

@@ -12,18 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noisetop.checks import Machine, run_checks
+from noisetop.checks import AuditedMachine, run_checks
 from noisetop.cli import run
 from noisetop.diagnosis import Diagnosis, diagnose, page
 from noisetop.errors import NoisetopError
-from noisetop.exporters import write_recording
-from noisetop.waits import TaskWait
+from noisetop.events.waits import TaskWait
 from tests.checks.test_hostile import HOSTILE_CONTENTS
 from tests.checks.trees import Content, good_files, remove, task, write_tree
 from tests.diagnosis.cases import CASES, share
 from tests.diagnosis.test_rules import evidence
-from tests.recordings import DATA, HOSTILE, interruption, recording, table
+from tests.recordings import DATA, HOSTILE, interruption, recording, table, write_recording
 
+_EXAMPLES = settings().max_examples
+"""50, and with --thorough 1000."""
 MANAGED = "36 virtio1-req.0"
 FILES: dict[str, Content] = {
     **good_files(),
@@ -61,9 +62,9 @@ def commands(text: str) -> set[str]:
     return words - {"do", "done"}
 
 
-def assert_page(diagnosis: Diagnosis, machine: Machine | None) -> None:
+def assert_page(diagnosis: Diagnosis, machine: AuditedMachine | None) -> None:
     audit = run_checks(machine) if machine else ()
-    shown = page.text(diagnosis, audit, top=1000)
+    shown = "\n".join(page.page_lines(diagnosis, audit, top=1000))
     assert all(character.isprintable() or character == "\n" for character in shown)
     assert page.as_json(diagnosis, audit, version="1").isascii()
     typed = [one for one in diagnosis.findings if one.shell]
@@ -75,8 +76,8 @@ def assert_page(diagnosis: Diagnosis, machine: Machine | None) -> None:
     subprocess.run(["sh", "-n"], input=script, text=True, check=True)
 
 
-def diagnosed(root: Path) -> tuple[Diagnosis, Machine]:
-    machine = Machine(root, cpus=(2, 3))
+def diagnosed(root: Path) -> tuple[Diagnosis, AuditedMachine]:
+    machine = AuditedMachine(root, cpus=(2, 3))
     return diagnose(replace(evidence(*SHARES, waits=WAITS), machine=machine)), machine
 
 
@@ -89,7 +90,7 @@ def test_the_machine_that_is_damaged_below_gives_remedies_to_type(tmp_path: Path
     assert typed >= {"unbound-worker", "huge-page-collapse"}
 
 
-@settings(max_examples=20)
+@settings(max_examples=_EXAMPLES // 12)
 @given(st.dictionaries(st.sampled_from(sorted(FILES)), HOSTILE_CONTENTS, min_size=1, max_size=40))
 def test_any_content(changes: dict[str, Content]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -98,7 +99,7 @@ def test_any_content(changes: dict[str, Content]) -> None:
         assert_page(*diagnosed(Path(folder)))
 
 
-@settings(max_examples=8)
+@settings(max_examples=_EXAMPLES // 25)
 @given(HOSTILE_CONTENTS)
 def test_the_same_content_everywhere(content: Content) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +120,7 @@ def outcome(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return shown
 
 
-@settings(max_examples=25)
+@settings(max_examples=_EXAMPLES // 10)
 @given(
     name=st.sampled_from(["unloaded", "noisy"]),
     changes=st.lists(st.tuples(st.floats(0, 0.999), st.binary(min_size=1, max_size=9)), max_size=6),
@@ -146,7 +147,7 @@ def test_a_damaged_recording(
 NUMBER = st.one_of(st.integers(0, 1000), st.integers(0, 2**62))
 
 
-@settings(max_examples=25)
+@settings(max_examples=_EXAMPLES // 10)
 @given(
     rows=st.lists(st.tuples(NUMBER, NUMBER, st.integers(0, 5), st.integers(0, 4)), max_size=30),
     metadata=st.dictionaries(

@@ -26,11 +26,11 @@ def test_documentation_is_up_to_date() -> None:
 
 def test_page_fits_and_puts_the_cause_first() -> None:
     diagnosis = diagnose(evidence(*(case.share for case in CASES), share("novel", "x" * 300)))
-    lines = page.text(diagnosis, title="a", top=1000).splitlines()
+    lines = "\n".join(page.page_lines(diagnosis, title="a", top=1000)).splitlines()
     assert max(map(len, lines)) <= 80
     first = next(at for at, line in enumerate(lines) if line.startswith(" 1. "))
     order = [line[4:14].strip() for line in lines[first : first + 30] if line.startswith("    ")]
-    kinds = [kind for kind in order if kind in ("cost", "evidence", "remedy", "undo", "sure?")]
+    kinds = [kind for kind in order if kind in ("cost", "evidence", "remedy", "undo", "confidence")]
     assert kinds[:1] == ["cost"]
     assert kinds.index("evidence") < kinds.index("remedy") < kinds.index("undo")
 
@@ -39,18 +39,18 @@ def test_sum_names_what_is_left() -> None:
     diagnosis = diagnose(
         evidence(share("softirq", "RCU", net_ns=750), share("novel", "thing", net_ns=250))
     )
-    shown = page.text(diagnosis)
+    shown = "\n".join(page.page_lines(diagnosis))
     assert "25.0 %  novel › thing" in shown
     assert "Explained 750 ns (75.0 %), not explained 250 ns (25.0 %), together 1.00 µs" in shown
 
 
 def test_nothing_measured() -> None:
-    assert "No noise was measured" in page.text(diagnose(evidence()))
+    assert "No noise was measured" in "\n".join(page.page_lines(diagnose(evidence())))
 
 
 def test_hidden_findings_are_counted() -> None:
     diagnosis = diagnose(evidence(*(case.share for case in CASES)))
-    shown = page.text(diagnosis, top=1)
+    shown = "\n".join(page.page_lines(diagnosis, top=1))
     assert f"{len(diagnosis.findings) - 1} smaller findings" in shown
     assert " 2. " not in shown
 
@@ -61,7 +61,7 @@ def test_hidden_findings_are_counted() -> None:
 )
 def test_hostile_names_reach_no_screen(path: tuple[str, ...]) -> None:
     diagnosis = diagnose(evidence(share(*path, sender=HOSTILE)))
-    shown = page.text(diagnosis, title=HOSTILE)
+    shown = "\n".join(page.page_lines(diagnosis, title=HOSTILE))
     assert not any(
         unicodedata.category(character).startswith("C") for character in shown.replace("\n", "")
     )
@@ -92,7 +92,7 @@ def test_checks_that_complain_stand_with_their_finding(tmp_path: Path) -> None:
     watchdog = share("timer", "local_timer", "watchdog_timer_fn")
     (finding,) = diagnose(evidence(watchdog)).findings
     assert "C08" in [result.id for result in related(finding, results)]
-    shown = page.text(diagnose(evidence(watchdog)), results)
+    shown = "\n".join(page.page_lines(diagnose(evidence(watchdog)), results))
     assert "C08 watchdog-mask" in shown
     assert "/proc/sys/kernel/watchdog_cpumask: 0-3" in " ".join(shown.split())
     (other,) = diagnose(evidence(share("softirq", "NET_RX"))).findings

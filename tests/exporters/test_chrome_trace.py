@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisetop.event import INTERRUPTION, Interruptions, Source
+from noisetop.events.interruption import INTERRUPTION, Interruptions, Source
 from noisetop.exporters import chrome_trace, chrome_trace_gzip
 from noisetop.exporters._digits import width_of, write_integers, write_thousandths
 from noisetop.exporters._lanes import LaneChooser
-from noisetop.recording import Recording
-from noisetop.trace_reader import read_trace
+from noisetop.recording.chrome_trace_file import read_trace
+from noisetop.recording.recording import Recording
+from noisetop.summary.recorded import summary_of
 from tests.recordings import (
     HOSTILE,
     SOURCES,
@@ -59,9 +60,9 @@ def read_back(recorded: Recording, path: Path) -> Recording:
 
 def assert_same(found: Recording, expected: Recording) -> None:
     assert np.array_equal(all_rows(found), all_rows(expected))
-    assert found.summary() == expected.summary()
-    for field in ("metadata", "cpus", "start_ns", "end_ns", "sources", "losses", "own_cost",
-                  "missing", "tasks", "ended", "damage", "triggers", "waits",
+    assert summary_of(found) == summary_of(expected)
+    for field in ("metadata", "cpus", "start_ns", "end_ns", "sources", "counters",
+                  "tasks", "ended", "damage", "triggers", "waits",
                   "stacks"):  # fmt: skip
         assert getattr(found, field) == getattr(expected, field), field
 

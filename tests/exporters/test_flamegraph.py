@@ -8,10 +8,12 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisetop.event import Interruptions, Source
+from noisetop.counters.losses import Losses
+from noisetop.events.interruption import Interruptions, Source
 from noisetop.exporters import flamegraph
-from noisetop.recording import Recording
-from noisetop.summary import Losses
+from noisetop.recording.recording import Recording
+from noisetop.summary.recorded import summary_of
+from tests.builders import side_figures
 from tests.recordings import HOSTILE, everything, interruption, nested_tables, recording, table
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -41,7 +43,7 @@ def ns_of(frame: ET.Element) -> int:
 def test_every_level_adds_up(rows: Interruptions) -> None:
     recorded = recording(rows)
     frames = frames_of(root_of(recorded))
-    noise_ns = recorded.summary().noise_ns
+    noise_ns = summary_of(recorded).noise_ns
     assert ns_of(frames[0]) == noise_ns
     of_cpus = [ns_of(frame) for frame in frames if frame.get("data-name", "").startswith("cpu ")]
     assert sum(of_cpus) == noise_ns
@@ -70,7 +72,10 @@ def test_the_tip_of_a_frame_has_its_figures() -> None:
 
 def test_the_head_has_period_and_losses() -> None:
     losses = Losses({2: {"ring_full": 3}})
-    texts = [one.text or "" for one in root_of(recording(losses=losses)).iter(f"{SVG}text")]
+    texts = [
+        one.text or ""
+        for one in root_of(recording(counters=side_figures(losses=losses))).iter(f"{SVG}text")
+    ]
     assert "noise on CPU 2-3  box 6.1.0" in texts
     assert any("in 1.00 s" in text for text in texts)
     assert any("LOST 3 events" in text for text in texts)

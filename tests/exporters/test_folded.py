@@ -5,8 +5,9 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisetop.event import Interruptions, Source
+from noisetop.events.interruption import Interruptions, Source
 from noisetop.exporters import folded
+from noisetop.summary.recorded import summary_of
 from tests.recordings import HOSTILE, interruption, nested_tables, recording, table
 
 
@@ -54,7 +55,7 @@ def test_the_weights_add_up_to_the_noise(rows: Interruptions) -> None:
     recorded = recording(rows)
     assert (
         sum(int(line.rsplit(" ", 1)[1]) for line in text_of(recorded))
-        == recorded.summary().noise_ns
+        == summary_of(recorded).noise_ns
     )
 
 

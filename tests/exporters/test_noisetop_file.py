@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisetop.compact import MAGIC, read_compact
 from noisetop.errors import NoisetopError
-from noisetop.event import INTERRUPTION, Interruptions
+from noisetop.events.interruption import INTERRUPTION, Interruptions
+from noisetop.events.trigger import Trigger
 from noisetop.exporters import noisetop_file
-from noisetop.recording import Recording
-from noisetop.trigger import Trigger
+from noisetop.recording.compact_file import MAGIC, read_compact
+from noisetop.recording.recording import Recording
+from noisetop.summary.recorded import summary_of
 from tests.exporters.test_chrome_trace import ROWS, assert_same
 from tests.recordings import DATA, all_rows, everything, interruption, recording, table
 
@@ -64,7 +65,7 @@ def test_damaged_anywhere_it_is_read_or_refused_in_one_line(
     for share, byte in changes:
         damaged[int(share * len(damaged))] = byte
     try:
-        read_back(bytes(damaged), tmp_path / "c").summary()
+        summary_of(read_back(bytes(damaged), tmp_path / "c"))
     except NoisetopError as error:
         line = str(error)
     else:
@@ -77,7 +78,7 @@ def test_a_table_that_unpacks_to_more_than_it_says_is_refused(tmp_path: Path) ->
     assert head.startswith(MAGIC)
     found = read_back(head + b"\nrows 10 " + blocks, tmp_path / "c")
     with pytest.raises(NoisetopError, match="another size"):
-        found.summary()
+        summary_of(found)
 
 
 @pytest.mark.parametrize("name", ["unloaded", "noisy"])
@@ -87,16 +88,16 @@ def test_files_of_before_there_were_triggers_read_with_none(name: str) -> None:
     assert not rows["trigger"].any()
     assert not rows["trigger_ns"].any()
     assert found.triggers == [Trigger()]
-    assert sum(cpu.count for cpu in found.summary().cpus) > 0
+    assert sum(cpu.count for cpu in summary_of(found).cpus) > 0
 
 
 def test_columns_that_are_not_known_are_refused(tmp_path: Path) -> None:
     content = written(everything()).replace(b'"trigger_ns"]', b'"blame_ns__"]', 1)
     with pytest.raises(NoisetopError, match="a later noisetop wrote it"):
-        read_back(content, tmp_path / "c").summary()
+        summary_of(read_back(content, tmp_path / "c"))
 
 
 def test_a_trigger_that_the_file_does_not_tell_is_refused(tmp_path: Path) -> None:
     found = read_back(written(recording(table(interruption(0, 5, trigger=99)))), tmp_path / "c")
     with pytest.raises(NoisetopError, match="a trigger without a name"):
-        found.summary()
+        summary_of(found)

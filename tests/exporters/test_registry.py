@@ -10,15 +10,14 @@ import pytest
 
 from noisetop.errors import UsageError
 from noisetop.exporters import (
-    check_suffix,
     exporter_names,
     exporters_by_suffix,
     load_exporter,
-    write_recording,
+    recording_output,
 )
-from noisetop.open_recording import open_recording
-from noisetop.recording import Recording
-from tests.recordings import DATA, everything, interruption, recording, table
+from noisetop.recording.open import open_recording
+from noisetop.recording.recording import Recording
+from tests.recordings import DATA, everything, interruption, recording, table, write_recording
 
 RECORDINGS: dict[str, Callable[[], Recording]] = {
     "empty": lambda: recording(cpus=()),
@@ -70,7 +69,7 @@ def test_chosen_by_the_end_of_the_name(suffix: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a", "a.txt", "json", "a.gz", "a.json.bz2"])
 def test_an_unknown_end_names_those_that_are_known(name: str) -> None:
     with pytest.raises(UsageError) as error:
-        check_suffix(Path(name))
+        recording_output(Path(name), force=False)
     assert all(suffix in str(error.value) for suffix in exporters_by_suffix())
     assert error.value.exit_code == 2
 

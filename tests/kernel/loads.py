@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PATIENCE_S = 50
+LIFETIME_S = 240
+"""Of a load, whatever becomes of who started it, as in workload.c."""
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
@@ -29,11 +31,11 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 @contextlib.contextmanager
 def stress(*arguments: str) -> Iterator[int]:
-    """stress-ng with some stressors; it ends by itself after a minute at the latest."""
+    """stress-ng with some stressors; it ends by itself after LIFETIME_S at the latest."""
     program = shutil.which("stress-ng")
     assert program, "stress-ng is missing: make test installs it"
     process = subprocess.Popen(
-        [program, "--timeout", "60", *arguments],
+        [program, "--timeout", f"{LIFETIME_S}", *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=tempfile.gettempdir(),

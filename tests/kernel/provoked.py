@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.kernel.loads import PATIENCE_S, Workload, prepared, stop
+from tests.kernel.loads import LIFETIME_S, Workload, prepared, stop
 
 FIRST, SECOND = (os.sched_param(priority) for priority in (1, 2))
 """Priorities: of a victim that normal tasks shall not disturb, and of what does disturb it."""
@@ -96,9 +96,9 @@ def heavy(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
 
 @contextlib.contextmanager
 def program(cpu: int, text: str) -> Iterator[int]:
-    """A Python program on one CPU that says a line when its noise begins; a minute at the most."""
+    """A Python program on one CPU that says a line when its noise begins."""
     process = subprocess.Popen(
-        [sys.executable, "-c", f"import signal; signal.alarm({PATIENCE_S})\n{text}"],
+        [sys.executable, "-c", f"import signal; signal.alarm({LIFETIME_S})\n{text}"],
         stdout=subprocess.PIPE,
         start_new_session=True,
         preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from noisetop import system
+from noisetop.machine import system
 from tests.kernel import program
 from tests.kernel.loads import PATIENCE_S, Workload, prepared
 from tests.kernel.provoked import (
@@ -150,7 +150,7 @@ def test_memory_barriers_are_left_out(tmp_path: Path) -> None:
         diagnosed = named_first(tmp_path, "membarrier:membarrier", load)
         assert diagnosed.finding["senders"][0]["label"] == f"membarrier {load.tids['membarrier']}"
         # Its own program: there is nothing to type.
-        assert "do without" in diagnosed.finding["remedy"]
+        assert "avoid membarrier" in diagnosed.finding["remedy"]
     with spinning() as load:
         diagnosed.assert_gone("-p", str(load.pid))
 
@@ -170,7 +170,7 @@ def test_who_flips_a_switch_in_the_kernel_is_stopped(tmp_path: Path) -> None:
     with undisturbed(VICTIM_CPU, SENDER_CPU, "timestamp:0:0") as load:
         diagnosed = named_first(tmp_path, "switch-flipped:timestamp", load)
         assert f"timestamp {load.tids['timestamp']}" in str(diagnosed.finding["senders"])
-        assert diagnosed.finding["remedy"].startswith("stop who flips it")
+        assert diagnosed.finding["remedy"].startswith("stop what changes it")
     with spinning() as load:
         diagnosed.assert_gone("-p", str(load.pid))
 
@@ -277,7 +277,7 @@ def test_unbound_work_is_kept_off_the_cpu(tmp_path: Path) -> None:
 HUGE = f"""
 import mmap
 COLLAPSED = "{HUGE_PAGES}/khugepaged/pages_collapsed"
-memory = mmap.mmap(-1, 256 << 20)
+memory = mmap.mmap(-1, 256 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 print("ready", flush=True)
 while True:
     memory.madvise(mmap.MADV_NOHUGEPAGE)

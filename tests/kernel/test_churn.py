@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from noisetop import system
-from noisetop.tracer import Target, Tracer
+from noisetop.counters.losses import LOSSES
+from noisetop.machine import system
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
 from tests.kernel.loads import stress
 from tests.kernel.program import bpftool, left_in_kernel, wait_for
 
@@ -38,10 +40,13 @@ def threads() -> int:
 def test_what_has_ended_is_forgotten() -> None:
     wait_for(lambda: not left_in_kernel(), "another noisetop to end")
     with Tracer(Target(system.online_cpus())) as tracer:
-        tracer.open_books()
+        tracer.start_window()
         before = forks()
         with stress("--fork", "2"):
             wait_for(lambda: forks() - before > FORKS, "tasks that come and go")
         wait_for(lambda: remembered() <= threads() + SLACK, "the ended tasks to be forgotten")
         assert remembered() > 0
-        assert sum(counts["state"] for counts in tracer.losses().by_cpu.values()) == 0
+        assert (
+            sum(counts["state"] for counts in tracer.window_counters().of(LOSSES).by_cpu.values())
+            == 0
+        )

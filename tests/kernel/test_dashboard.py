@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from noisetop import system
+from noisetop.machine import system
 from tests.kernel.program import PROGRAM, left_in_kernel, wait_for
 
 pytestmark = pytest.mark.kernel
@@ -120,7 +120,7 @@ def test_kill_leaves_nothing_in_the_kernel() -> None:
 
 def test_the_duration_ends_the_samples_but_not_the_view() -> None:
     with terminal("-c", CPU, "-d", "2s") as session:
-        wait_for(lambda: session.shows(b"the time is up"), "the note that it ended")
+        wait_for(lambda: session.shows(b"duration reached"), "the note that it ended")
         time.sleep(0)
         os.write(session.master, b"q")
         wait_for(session.ended, "the end")

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noisetop import system
-from noisetop.event import APART_LEVEL, Interruptions
-from noisetop.summary import Summarizer
-from noisetop.tracer import Target
+from noisetop.events.interruption import SIDE_LEVEL, Interruptions
+from noisetop.machine import system
+from noisetop.summary.summary import Summarizer
+from noisetop.tracing.target import Target
 from tests.kernel import faulting
 from tests.kernel.loads import PATIENCE_S, prepared, stop
 from tests.kernel.program import bpftool, run
@@ -187,7 +187,7 @@ def test_faults_are_no_noise(tmp_path: Path) -> None:
     """A summary without the faults is the same but for them."""
     with faulting_process(tmp_path / "content") as load:
         traced = trace(Target(CPUS, pid=load.pid), load.round, faults=True)
-    faults = traced.table["level"] == APART_LEVEL
+    faults = traced.table["level"] == SIDE_LEVEL
     assert faults.any()
     summaries = []
     for table in (traced.table, traced.table[~faults]):
@@ -200,7 +200,10 @@ def test_faults_are_no_noise(tmp_path: Path) -> None:
     assert [cpu.max_single_ns for cpu in with_faults.cpus] == [
         cpu.max_single_ns for cpu in without.cpus
     ]
-    assert sum(one.count for cpu in with_faults.cpus for one in cpu.faults) == faults.sum()
+    assert (
+        sum(one.count for cpu in with_faults.cpus for one in cpu.side.get("fault", ()))
+        == faults.sum()
+    )
 
 
 def test_nothing_is_loaded_unless_asked_for(tmp_path: Path) -> None:
@@ -216,7 +219,7 @@ def test_nothing_is_loaded_unless_asked_for(tmp_path: Path) -> None:
         without = trace(Target(CPUS, pid=load.pid), look, load.round)
         trace(Target(CPUS, pid=load.pid), look, faults=True)
     assert loaded == [set(), {"fault_begin", "fault_minor", "fault_major"}]
-    assert not (without.table["level"] == APART_LEVEL).any()
+    assert not (without.table["level"] == SIDE_LEVEL).any()
 
 
 def test_live_equals_recorded(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from noisetop import system
-from noisetop.hardware import ROWS, HardwareWatch
-from noisetop.smi import MSR_PMU, SmiCounter
+from noisetop.counters.hardware_totals import ROWS
+from noisetop.machine import system
+from noisetop.machine.smi import MSR_PMU, SmiCounter
+from noisetop.text.cpu_list import format_cpu_list
+from tests.counters.hardware_period import HardwarePeriod
 from tests.kernel import books
 from tests.kernel.program import run, wait_for
 from tests.kernel.sent_interrupts import kernel_trace, sent_by_threads
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.kernel
 
 CPUS = system.online_cpus()
 WATCHED, HOUSE = CPUS[-1:], CPUS[:1]
-needs_two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs a CPU to keep house")
+needs_two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs a housekeeping CPU")
 
 
 def stolen_ns() -> dict[int, int]:
@@ -35,7 +37,7 @@ def stolen_ns() -> dict[int, int]:
     }
 
 
-def steal_of(watch: HardwareWatch) -> dict[int | None, int | None]:
+def steal_of(watch: HardwarePeriod) -> dict[int | None, int | None]:
     return {one.cpu: one.ns for one in watch.figures() if one.path == ("hardware", "steal")}
 
 
@@ -50,7 +52,7 @@ def busy_round() -> None:
 
 def test_steal_of_a_window_lies_between_the_differences_of_proc_stat() -> None:
     outer = stolen_ns()
-    with HardwareWatch(CPUS, ()) as watch:
+    with HardwarePeriod(CPUS, ()) as watch:
         inner = stolen_ns()
         busy_round()
         inner_end = stolen_ns()
@@ -71,7 +73,7 @@ def test_all_since_boot_is_what_the_kernel_shows(tmp_path: Path) -> None:
     head = kernels.splitlines()[0]
     proc_stat.write_text("".join(f"cpu{cpu}{' 0' * 10}\n" for cpu in CPUS))
     interrupts.write_text("\n".join([head, *(f"{row}:{zeros}" for row in rows)]))
-    with HardwareWatch(CPUS, (), tmp_path) as watch:
+    with HardwarePeriod(CPUS, (), tmp_path) as watch:
         for file in (proc_stat, interrupts):
             file.unlink()
             file.symlink_to(f"/proc/{file.name}")
@@ -111,10 +113,10 @@ def test_the_watch_counts_smis_by_the_difference(tmp_path: Path) -> None:
         assert smi.cpu is None
         return smi.count or 0
 
-    with HardwareWatch(WATCHED, HOUSE, tmp_path) as watch:
+    with HardwarePeriod(WATCHED, HOUSE, tmp_path) as watch:
         wait_for(lambda: counted() > 10_000_000, "the clock to move")
         total = counted()
-        watch.snapshot()
+        watch.begin()
         assert counted() < total
 
 
@@ -130,11 +132,14 @@ def test_no_reading_interrupts_a_watched_cpu() -> None:
     os.sched_setaffinity(0, HOUSE)
     try:
         with kernel_trace("hardware", [threading.get_native_id()]) as trace:
-            with HardwareWatch(WATCHED, HOUSE) as watch, SmiCounter(HOUSE[0], event="tsc") as house:
+            with (
+                HardwarePeriod(WATCHED, HOUSE) as watch,
+                SmiCounter(HOUSE[0], event="tsc") as housekeeping,
+            ):
                 for _ in range(50):
-                    watch.snapshot()
+                    watch.begin()
                     assert watch.figures()
-                    assert house.read()
+                    assert housekeeping.read()
             ours = sent_by_threads(trace, WATCHED[0])
             with SmiCounter(WATCHED[0], event="tsc") as counter:
                 assert counter.read()
@@ -160,7 +165,7 @@ def told_figures(summary: dict[str, Any]) -> dict[tuple[str, ...], int]:
 
 def test_live_equals_recorded_and_the_kernels(tmp_path: Path) -> None:
     out, steal, nmis = tmp_path / "x.noisetop", stolen_ns(), books.interrupts()
-    done = run("top", "--json", "-c", system.format_cpu_list(CPUS), "-d", "2s", "-o", out, "0.4")
+    done = run("top", "--json", "-c", format_cpu_list(CPUS), "-d", "2s", "-o", out, "0.4")
     assert done.returncode == 0, done.stderr
     steal_end, nmis_end = stolen_ns(), books.interrupts()
     live: dict[tuple[str, ...], int] = {}
@@ -171,7 +176,7 @@ def test_live_equals_recorded_and_the_kernels(tmp_path: Path) -> None:
     report = json.loads(run("report", out, "--json").stdout)
     assert len(lines) > 2
     assert told_figures(report) == live
-    assert report["missing_hardware"] == lines[-1]["missing_hardware"]
+    assert report["unavailable_hardware"] == lines[-1]["unavailable_hardware"]
     for cpu in CPUS:
         taken = live[str(cpu), "hardware", "steal", "ns"]
         assert 0 <= taken <= steal_end[cpu] - steal[cpu]

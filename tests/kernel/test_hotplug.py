@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,10 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noisetop import system
-from noisetop.absence import Absence
-from noisetop.open_recording import open_recording
-from noisetop.recording import Recording
+from noisetop.counters.losses import LOSSES
+from noisetop.counters.offline_cpus import OFFLINE, OfflineInterval
+from noisetop.machine import system
+from noisetop.recording.open import open_recording
+from noisetop.recording.recording import Recording
+from noisetop.summary.recorded import summary_of
 from tests.kernel.program import PATIENCE_S, PROGRAM, started, wait_for
 
 pytestmark = pytest.mark.kernel
@@ -91,8 +94,8 @@ def test_a_recording_tells_when_a_cpu_was_offline(tmp_path: Path) -> None:
         time.sleep(0.3)
         stop(process)
     recording = open_recording(path)
-    summary = recording.summary()
-    (absence,) = summary.absences
+    summary = summary_of(recording)
+    (absence,) = summary.counters.of(OFFLINE)
     assert absence.cpu == CPU
     assert absence.watched
     assert absence.from_ns is not None
@@ -104,11 +107,11 @@ def test_a_recording_tells_when_a_cpu_was_offline(tmp_path: Path) -> None:
     assert rows_after(recording, back_ns) > 0, "tracing goes on when the CPU is back"
     for cpu in summary.cpus:
         assert cpu.noise_ns + cpu.idle_ns <= summary.duration_ns - (back_ns - gone_ns)
-    assert summary.losses.total == 0
+    assert summary.counters.of(LOSSES).total == 0
     reported = subprocess.run(
         [PROGRAM, "report", path], capture_output=True, text=True, check=True
     ).stdout
-    assert f"offline   CPU {CPU} was offline" in reported
+    assert re.search(rf"(?m)^offline +CPU {CPU} was offline$", reported)
     assert "CPUs that were offline" in reported
 
 
@@ -116,8 +119,8 @@ def test_a_recording_that_is_cut_short_tells_it_too(tmp_path: Path) -> None:
     path = tmp_path / "a.noisetop"
     partial = tmp_path / "a.noisetop.partial"
 
-    def absences() -> tuple[Absence, ...]:
-        return open_recording(partial).absences
+    def absences() -> tuple[OfflineInterval, ...]:
+        return open_recording(partial).counters.of(OFFLINE)
 
     with started("record", "-c", f"{CPU}", "-o", path, until="recording") as process:
         switch(online=False)
@@ -126,7 +129,7 @@ def test_a_recording_that_is_cut_short_tells_it_too(tmp_path: Path) -> None:
         process.wait()
     recording = open_recording(partial)
     assert recording.damage
-    assert [(one.cpu, one.until_ns) for one in recording.absences] == [(CPU, None)]
+    assert [(one.cpu, one.until_ns) for one in recording.counters.of(OFFLINE)] == [(CPU, None)]
 
 
 def test_the_live_view_goes_on_and_says_it() -> None:
@@ -136,7 +139,10 @@ def test_the_live_view_goes_on_and_says_it() -> None:
 
         def next_state() -> list[object]:
             assert process.stdout
-            return [one["until_ns"] for one in json.loads(process.stdout.readline())["absences"]]
+            return [
+                one["until_ns"]
+                for one in json.loads(process.stdout.readline())["offline_intervals"]
+            ]
 
         assert next_state() == []
         switch(online=False)

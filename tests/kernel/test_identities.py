@@ -5,18 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from noisetop import system
-from noisetop.event import Flag, Interruptions, Source
-from noisetop.recording import Recording
-from noisetop.spool import SpoolWriter, read_spool
-from noisetop.summary import Summarizer, Summary
-from noisetop.tracer import Target, Tracer
+from noisetop.counters.losses import LOSSES
+from noisetop.counters.overhead import OVERHEAD
+from noisetop.counters.unavailable import UNAVAILABLE
+from noisetop.events.interruption import Flag, Interruptions, Source
+from noisetop.events.trigger import Trigger
+from noisetop.machine import system
+from noisetop.machine.proc_interrupts import softirq_names
+from noisetop.recording.raw_file import SpoolWriter, read_spool
+from noisetop.recording.recording import Recording
+from noisetop.summary.recorded import summary_of
+from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.trigger_totals import TriggerSummary
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
 from tests.kernel import books
 from tests.kernel.loads import stress, workload
 
@@ -24,7 +33,7 @@ pytestmark = pytest.mark.kernel
 
 # Of the full load: emulation carries no more than a part of it.
 SHARE = float(os.environ.get("NOISETOP_LOAD_SHARE", "1"))
-SECONDS = max(round(10 * SHARE), 3)
+SECONDS = max(round(6 * SHARE), 3)
 ENOUGH = SHARE * SECONDS / 10
 SOFTIRQ_LEVEL = 2
 ROWS = {"LOC": ["local_timer"], "RES": ["reschedule"], "IWI": ["irq_work"]}
@@ -46,7 +55,7 @@ class Loaded:
     def hidden(self) -> int:
         """How many interrupts this kernel may have kept from its tracepoints: none, unless it did
         so with context switches. A slice of these threads is too short for two."""
-        switches = sum(cpu["switch"] for cpu in self.recording.losses.by_cpu.values())
+        switches = sum(cpu["switch"] for cpu in self.recording.counters.of(LOSSES).by_cpu.values())
         return self.slices_of_init if switches else 0
 
     @property
@@ -66,7 +75,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     path = tmp_path_factory.mktemp("loaded") / "loaded.noisetop"
     cpus = system.online_cpus()
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(path.open("wb", buffering=0))
+        file = stack.enter_context(path.open("w+b", buffering=0))
         tracer = stack.enter_context(
             Tracer(Target(cpus), spool_fd=file.fileno(), keep_batches=True, ring_records=1 << 17)
         )
@@ -81,7 +90,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
         for cpu in system.isolated_cpus():  # nothing comes there by itself
             stack.enter_context(workload("timerfd", cpu, cpus[0], round(2000 * SHARE)))
         before = books.everything()
-        tracer.open_books()
+        tracer.start_window()
         before_too = books.everything()
         slices = books.slices_of_init()
         live = Summarizer(cpus, tracer.reader.namer.sources, tracer.reader.join.triggers)
@@ -89,14 +98,14 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
             time.sleep(1)
             live.add(tracer.read())
         after = books.everything()
-        tracer.close_books()
+        tracer.stop_window()
         after_too = books.everything()
         live.add(tracer.read())
         slices = books.slices_of_init() - slices
-        losses, cost = tracer.losses(), tracer.own_cost()
-        writer.write_end(tracer.end_ns, losses, cost, tracer.missing(), "")
+        counters = tracer.window_counters()
+        writer.write_end(tracer.end_ns, counters, "")
         summary = live.summary(
-            tracer.start_ns, tracer.end_ns, losses, cost, tracer.missing(),
+            tracer.start_ns, tracer.end_ns, counters,
             tracer.reader.tasks, tracer.reader.waits.by_task(),
         )  # fmt: skip
     recording = read_spool(path)
@@ -117,7 +126,7 @@ def count(loaded: Loaded, cpu: int, *names: str, level: int | None = None) -> in
 def test_nothing_is_lost(loaded: Loaded) -> None:
     """An emulated CPU takes so long for a program that an interrupt may want the same one in the
     middle of it, which the kernel refuses, and which is told."""
-    losses = loaded.recording.losses
+    losses = loaded.recording.counters.of(LOSSES)
     if ENOUGH < 1:
         assert losses.recursion_misses <= len(loaded.table) / 10_000
         losses = replace(losses, recursion_misses=0)
@@ -162,13 +171,13 @@ def test_function_calls(loaded: Loaded, cpu: int) -> None:
 
 
 def test_there_were_function_calls(loaded: Loaded) -> None:
-    unnamed = "csd_function" in loaded.recording.missing
+    unnamed = "csd_function" in loaded.recording.counters.of(UNAVAILABLE)
     names = FUNCTION_CALLS if unnamed else ["ipi_mb"]
     assert count(loaded, max(system.online_cpus()), *names) > 1000 * ENOUGH
 
 
 @pytest.mark.parametrize("cpu", system.online_cpus())
-@pytest.mark.parametrize("vector", system.softirq_names())
+@pytest.mark.parametrize("vector", softirq_names())
 def test_softirqs(loaded: Loaded, cpu: int, vector: str) -> None:
     least, most = loaded.bounds(vector, cpu=cpu)
     assert least <= count(loaded, cpu, vector, level=SOFTIRQ_LEVEL) <= most
@@ -176,7 +185,7 @@ def test_softirqs(loaded: Loaded, cpu: int, vector: str) -> None:
 
 def test_net_time_is_never_negative_nor_above_gross(loaded: Loaded) -> None:
     assert (loaded.table["net_ns"] <= loaded.table["gross_ns"]).all()
-    assert sum(c["negative"] for c in loaded.recording.losses.by_cpu.values()) == 0
+    assert sum(c["negative"] for c in loaded.recording.counters.of(LOSSES).by_cpu.values()) == 0
 
 
 def test_net_time_fits_into_the_wall(loaded: Loaded) -> None:
@@ -203,8 +212,37 @@ def test_parents_hold_their_children(loaded: Loaded) -> None:
             assert inside <= nested + 64, (mine[i], inside, nested)
 
 
+def tasks_with_several_names(*summaries: Summary) -> set[int]:
+    """A task that starts a program changes its name. The record that tells so may come through the
+    ring of another CPU than who acted under it, and then the live view is a moment late."""
+    names: dict[int, set[str]] = {}
+    for summary in summaries:
+        for trigger in (t for cpu in summary.cpus for s in cpu.sources for t in s.triggers):
+            names.setdefault(trigger.trigger.tid, set()).add(trigger.trigger.task)
+    return {tid for tid, known in names.items() if len(known) > 1}
+
+
+def alike(
+    triggers: Iterable[TriggerSummary], several: set[int]
+) -> dict[Trigger, tuple[int, int, int]]:
+    """Count, sum and longest by trigger, tasks with several names without them."""
+    figures: dict[Trigger, tuple[int, int, int]] = {}
+    for one in triggers:
+        trigger = one.trigger
+        if trigger.tid in several:
+            trigger = trigger._replace(task="")
+        name, _, tid = trigger.origin.rpartition(" ")
+        if name and int(tid) in several:
+            trigger = trigger._replace(origin=tid)
+        count, net_ns, max_ns = figures.get(trigger, (0, 0, 0))
+        longest = max(max_ns, one.max_ns)
+        figures[trigger] = (count + one.count, net_ns + one.net_ns, longest)
+    return figures
+
+
 def test_live_equals_recorded(loaded: Loaded) -> None:
-    recorded = loaded.recording.summary()
+    recorded = summary_of(loaded.recording)
+    several = tasks_with_several_names(recorded, loaded.live)
     assert recorded.duration_ns == loaded.live.duration_ns
     assert recorded.waits == loaded.live.waits
     for ours, theirs in zip(recorded.cpus, loaded.live.cpus, strict=True):
@@ -214,9 +252,13 @@ def test_live_equals_recorded(loaded: Loaded) -> None:
         assert ours.max_single_start_ns == theirs.max_single_start_ns
         by_source = {one.source: one for one in theirs.sources}
         for one in ours.sources:
-            differing = set(one.triggers) ^ set(by_source[one.source].triggers)
-            assert not differing, (one.source.path, sorted(differing, key=str)[:4])
-            assert one == by_source[one.source]
+            theirs_too = by_source[one.source]
+            ours_alike, theirs_alike = (
+                alike(one.triggers, several),
+                alike(theirs_too.triggers, several),
+            )
+            assert ours_alike == theirs_alike, one.source.path
+            assert replace(one, triggers=()) == replace(theirs_too, triggers=())
         assert len(by_source) == len(ours.sources)
         for a, b in zip(ours.sources, theirs.sources, strict=True):
             assert (a.histogram == b.histogram).all()
@@ -224,5 +266,5 @@ def test_live_equals_recorded(loaded: Loaded) -> None:
 
 def test_the_file_has_what_was_counted(loaded: Loaded, tmp_path: Path) -> None:
     assert loaded.recording.damage == ""
-    assert loaded.recording.own_cost.cpu_ns > 0
+    assert loaded.recording.counters.of(OVERHEAD).cpu_ns > 0
     assert os.uname().release == loaded.recording.metadata["kernel"]

@@ -8,13 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noisetop import system
-from noisetop.event import Events, Flag
-from noisetop.rows import taken
-from noisetop.spool import SpoolWriter, read_spool
-from noisetop.tracer import Target, Tracer
-from noisetop.trigger import Triggers
+from noisetop.counters.losses import LOSSES
+from noisetop.events.layout import Events
+from noisetop.events.trigger_join import Triggers
+from noisetop.machine import system
+from noisetop.recording.raw_file import SpoolWriter, read_spool
+from noisetop.tables.rows import select
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
 from tests.kernel.loads import stress, workload
+from tests.recordings import FLAGS
 
 pytestmark = pytest.mark.kernel
 
@@ -23,7 +26,7 @@ SECONDS = 5
 PATIENCE_S = 25
 EDGE_NS = 20_000
 TRIGGER_EDGES = 8
-"""Triggers that may be on their way when the books are opened and closed."""
+"""Triggers that may be on their way when the window starts and closed."""
 
 
 def test_nothing_is_lost_at_the_promised_rate(tmp_path: Path) -> None:
@@ -32,16 +35,17 @@ def test_nothing_is_lost_at_the_promised_rate(tmp_path: Path) -> None:
     with (
         stress("--yield", "8"),
         workload("membarrier", cpus[-1], cpus[0], 0),
-        path.open("wb", buffering=0) as file,
+        path.open("w+b", buffering=0) as file,
         Tracer(Target(cpus), spool_fd=file.fileno(), keep_batches=False) as tracer,
     ):
         writer = SpoolWriter(file.fileno(), tracer.layout)
         writer.write_head({}, tracer.names, cpus)
-        tracer.open_books()
+        tracer.start_window()
         fastest = fastest_second(tracer)
-        tracer.close_books()
-        losses = tracer.losses()
-        writer.write_end(tracer.end_ns, losses, tracer.own_cost(), (), "")
+        tracer.stop_window()
+        counters = tracer.window_counters()
+        losses = counters.of(LOSSES)
+        writer.write_end(tracer.end_ns, counters, "")
     recording = read_spool(path)
     count = sum(len(chunk) for chunk in recording.chunks())
     assert count > 0
@@ -65,13 +69,13 @@ def records_of(tracer: Tracer) -> tuple[Events, Triggers]:
     """What a tracer has recorded so far, as it came out of the rings: intervals, waits included,
     and triggers."""
     records = np.frombuffer(tracer._session.read(), tracer.layout.event)
-    intervals: Events = records[records["flags"] & (Flag.NAME | Flag.TRIGGER) == 0]
-    triggers = taken(records, records["flags"] & Flag.TRIGGER != 0)
+    intervals: Events = records[records["flags"] & (FLAGS["NAME"] | FLAGS["TRIGGER"]) == 0]
+    triggers = select(records, records["flags"] & FLAGS["TRIGGER"] != 0)
     return intervals, triggers.view(tracer.layout.trigger)
 
 
 def test_what_does_not_fit_is_counted_exactly() -> None:
-    """A tracer with tiny rings beside one with large ones, over one stretch of time."""
+    """A tracer with tiny rings beside one with large ones, over one interval of time."""
     cpus = system.online_cpus()[-1:]
     target = Target(cpus)
     with (
@@ -81,15 +85,15 @@ def test_what_does_not_fit_is_counted_exactly() -> None:
         stress("--timer", "1", "--timer-freq", "2000", "--taskset", str(cpus[0])),
         workload("membarrier", cpus[0], system.online_cpus()[0], 5000),
     ):
-        large.open_books()
-        tiny.open_books()
+        large.start_window()
+        tiny.start_window()
         time.sleep(2)
-        tiny.close_books()
-        lost = tiny.losses()
-        large.close_books()
+        tiny.stop_window()
+        lost = tiny.window_counters().of(LOSSES)
+        large.stop_window()
         everything, all_triggers = records_of(large)
         kept, kept_triggers = records_of(tiny)
-        assert large.losses().total == 0
+        assert large.window_counters().of(LOSSES).total == 0
     ends = everything["start_ns"] + everything["gross_ns"]
     inside = (everything["start_ns"] >= tiny.start_ns) & (ends <= tiny.end_ns)
     # The counts at the two edges are read within 20 µs of the moments that count,

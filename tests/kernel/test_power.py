@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from noisetop import system
-from noisetop.event import APART_LEVEL
-from noisetop.summary import Summarizer
-from noisetop.tracer import Target, Tracer
+from noisetop.counters.hardware import HARDWARE
+from noisetop.events.interruption import SIDE_LEVEL
+from noisetop.machine import system
+from noisetop.summary.summary import Summarizer
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
 from tests.kernel.program import bpftool
 
 pytestmark = pytest.mark.kernel
@@ -78,7 +80,7 @@ def run_program(name: str, *values: int) -> None:
 
 def test_what_the_kernel_offers_is_attached_and_the_rest_is_missing() -> None:
     with Tracer(Target(CPUS[-1:])) as tracer:
-        missing = {name for name in TRACEPOINTS.values() if name in tracer.missing()}
+        missing = {name for name in TRACEPOINTS.values() if name in tracer.unavailable()}
         attached = bpftool("prog", "list")
     assert missing == set(TRACEPOINTS.values()) - known_to_the_kernel()
     for program, tracepoint in TRACEPOINTS.items():
@@ -90,18 +92,18 @@ def test_what_the_kernel_offers_is_attached_and_the_rest_is_missing() -> None:
 )
 def test_moments_are_counted_and_recorded_as_instants() -> None:
     cpu, times = CPUS[-1], 3
-    with Tracer(Target((cpu,)), house=CPUS[:1]) as tracer:
-        tracer.open_books()
+    with Tracer(Target((cpu,)), housekeeping=CPUS[:1]) as tracer:
+        tracer.start_window()
         for _ in range(times):
             run_program("power_frequency", KHZ, cpu)
         run_program("power_frequency", KHZ // 2, cpu)
         run_program("power_frequency", KHZ, NOWHERE)
         for name in ("power_limits", "power_trip", "power_trip", "power_cooling"):
             run_program(name, 0, 0)
-        tracer.close_books()
+        tracer.stop_window()
         table, sources = tracer.read(), tracer.reader.namer.sources
         period_ns = tracer.start_ns, tracer.end_ns
-    instants = table[table["level"] == APART_LEVEL]
+    instants = table[table["level"] == SIDE_LEVEL]
     found: dict[tuple[str, ...], int] = {}
     for row in instants:
         path = sources[row["source"]].path
@@ -118,13 +120,13 @@ def test_moments_are_counted_and_recorded_as_instants() -> None:
     summarizer = Summarizer((cpu,), sources, tracer.reader.join.triggers)
     summarizer.add(table)
     summary = summarizer.summary(*period_ns)
-    figures = {(one.cpu, one.path[1]): one.count for one in summary.hardware}
+    figures = {(one.cpu, one.path[1]): one.count for one in summary.counters.of(HARDWARE).figures}
     assert figures == {
         (cpu, "frequency"): times + 1,
         (None, "frequency_limits"): 1,
         (None, "thermal_trip"): 2,
         (None, "cooling"): 1,
     }
-    assert all(one.resolution for one in summary.hardware)
+    assert all(one.resolution for one in summary.counters.of(HARDWARE).figures)
     assert [one.cpu for one in summary.cpus] == [cpu]
     assert not any(one.source.noise_class == "hardware" for one in summary.cpus[0].sources)

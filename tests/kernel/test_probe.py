@@ -17,14 +17,15 @@ from pathlib import Path
 
 import pytest
 
-from noisetop.probe.admissions import STOPPED, THROTTLED
+from noisetop.gaps.result import CpuSpin, LongGap
+from noisetop.machine.system import read_text
+from noisetop.probe.accounted_time import STOPPED, THROTTLED
 from noisetop.probe.priority import parse_priority
-from noisetop.probe.result import CpuSpin, LongGap
 from noisetop.probe.sampler import NAME
 from noisetop.probe.spin import SpinSettings, run_spin
+from noisetop.probe.spin_result import UNREPORTED_WAIT
 from noisetop.probe.switch import SwitchSettings, run_switch
-from noisetop.stopper import Stopper
-from noisetop.system import read_text
+from noisetop.tracing.stopper import Stopper
 from tests.kernel.program import PATIENCE_S, run
 
 pytestmark = pytest.mark.kernel
@@ -33,8 +34,8 @@ SECOND_NS = 1_000_000_000
 CPU = max(os.sched_getaffinity(0))
 HOUSE = tuple(sorted(os.sched_getaffinity(0) - {CPU}))
 LENGTH_TOLERANCE = 0.02
-ATTEMPTS = 5
-NOBODY_KNOWS = "waiting, nobody knows for whom"
+ATTEMPTS = 12
+"""Stretches among which one has to be quiet enough to measure in: the first, on a quiet host."""
 TICK_FUNCTIONS = ("tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler")
 # On a busy machine the others get a hundredth of the CPU, and there is no real-time throttling.
 FAVOURED = parse_priority("o:-20")
@@ -118,7 +119,7 @@ def is_clean(gap: LongGap) -> bool:
     others = [
         part
         for part in gap.parts
-        if (part.path[0] == "thread" and part.path[1] != "intruder") or NOBODY_KNOWS in part.path
+        if (part.path[0] == "thread" and part.path[1] != "intruder") or UNREPORTED_WAIT in part.path
     ]
     return sum(part.net_ns for part in others) < 0.002 * gap.length_ns
 
@@ -165,8 +166,10 @@ def test_a_stopped_process_is_found_and_named(stopper: Stopper) -> None:
         with meanwhile(stop):
             spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
         check_sums(spin)
-        gap = gap_around(spin, sum(moments) // 4)
-        assert gap
+        if not (spin.start_ns < moments[0] and moments[3] < spin.end_ns):
+            continue  # others had its CPU for so long that it was stopped at its end
+        gap = gap_around(spin, (moments[1] + moments[2]) // 2)
+        assert gap, (moments, spin.longest)
         least, most = moments[2] - moments[1], moments[3] - moments[0]
         named = part_ns(gap, STOPPED)
         assert (1 - LENGTH_TOLERANCE) * least <= named <= (1 + LENGTH_TOLERANCE) * most
@@ -281,19 +284,15 @@ def test_a_throttled_cgroup_is_found_and_named(stopper: Stopper) -> None:
             with meanwhile(limit):
                 spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
             check_sums(spin)
-            hidden = 0
             for (_, before), (end, after) in pairwise(seen):
                 gap = gap_around(spin, end - 30_000_000)
                 if not gap or after - before <= 40_000_000:
                     continue
-                # Some guests hide that the idle task runs: such a throttling is told as a wait.
-                if part_ns(gap, NOBODY_KNOWS) > gap.length_ns / 2:
-                    hidden += 1
+                # Some guests hide that the idle task runs: the probe names no cause then.
+                if part_ns(gap, UNREPORTED_WAIT) > gap.length_ns / 2:
                     continue
                 check_throttling(gap, after - before)
                 measured += 1
-            assert spin.explained
-            assert hidden <= spin.explained.unreported_switches
             # The period in which it came into the cgroup may be missing.
             total_ns = seen[-1][1] - seen[0][1]
             assert total_ns - 100_000_000 <= spin.throttled_ns <= total_ns
@@ -332,19 +331,21 @@ def test_a_burst_of_interrupts_is_found_and_named(stopper: Stopper) -> None:
     busy(f"{reached} of {bursts} interrupts found the thread running")
 
 
-def test_the_tick_is_found_from_the_gaps_alone(stopper: Stopper) -> None:
+def test_the_tick_is_found_among_what_else_comes_regularly(stopper: Stopper) -> None:
+    """The host's own tick, on a guest, and timers of others. Whoever takes the CPU from the thread
+    now and then takes ticks along: then it waits for a quieter stretch."""
     for _ in range(ATTEMPTS):
-        spin = run_spin(settings(3, priority=ALONE), stopper).cpus[0]
+        spin = run_spin(settings(2, priority=ALONE), stopper).cpus[0]
         assert spin.explained
         ticks = sum(p.count for p in spin.parts if p.path[-1] in TICK_FUNCTIONS)
         assert ticks, "no tick was traced"
-        if spin.interrupts["LOC Local timer interrupts"] < 1.3 * ticks and spin.lost_share < 0.2:
+        if spin.lost_share < 0.2:
             break
     else:
-        busy("somebody's timer fires more often than the tick, or the thread hardly ran")
+        busy("the thread hardly ran")
     assert spin.regular
     traced_hz = ticks * SECOND_NS / spin.active_ns
-    [hertz] = [hz for hz in (100, 250, 300, 1000) if 0.9 * hz < traced_hz < 1.1 * hz]
+    hertz = min((100, 250, 300, 1000), key=lambda hz: abs(hz - traced_hz))
     assert spin.regular.period_ns == pytest.approx(SECOND_NS / hertz, rel=0.01)
 
 
@@ -369,7 +370,7 @@ def test_most_of_the_lost_time_is_explained_and_the_rest_is_told(stopper: Stoppe
     look like neither: then another run has to do."""
     shares: list[float] = []
     while not shares or (shares[-1] < 0.95 and len(shares) < ATTEMPTS):
-        result = run_spin(settings(10), stopper)
+        result = run_spin(settings(5), stopper)
         spin = result.cpus[0]
         check_sums(spin)
         assert result.clock.uncertainty_ns < 1_000

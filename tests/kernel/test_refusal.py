@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from noisetop import system
+from noisetop.machine import system
 from tests.kernel.loads import workload
 from tests.kernel.program import PROGRAM
 
@@ -47,7 +47,7 @@ def test_one_source_is_missing(field: str, tracepoint: str, program: str, tmp_pa
         done = run_without(field, tmp_path, "--json", "-c", str(max(CPUS)), "-d", "1s")
     assert done.returncode == 0, done.stderr
     documents = [json.loads(line) for line in done.stdout.splitlines()]
-    named = [name for name in documents[0]["missing_sources"] if name.split()[0] == tracepoint]
+    named = [name for name in documents[0]["unavailable_sources"] if name.split()[0] == tracepoint]
     assert len(named) == 1
     assert f"({program} was refused: " in named[0]
     assert field in named[0]
@@ -61,7 +61,7 @@ def test_a_program_that_would_halt_the_kernel_is_left_out(tmp_path: Path) -> Non
         return  # readers are not preempted
     done = run_without("defer_qs_pending", tmp_path, "--json", "-c", str(max(CPUS)), "-d", "1s")
     assert done.returncode == 0, done.stderr
-    missing = json.loads(done.stdout.splitlines()[0])["missing_sources"]
+    missing = json.loads(done.stdout.splitlines()[0])["unavailable_sources"]
     (told,) = [name for name in missing if name.split()[0] == "softirq_raise"]
     assert "without end" in told
 

@@ -15,11 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noisetop import system
-from noisetop.event import Interruptions, Source
-from noisetop.spool import SpoolWriter, read_spool
-from noisetop.tick import STOPPED, kept_by
-from noisetop.tracer import Target, Tracer
+from noisetop.counters.tick_stops import STOPPED, TICK_STOPS, kept_by
+from noisetop.counters.unavailable import UNAVAILABLE
+from noisetop.events.interruption import Interruptions, Source
+from noisetop.machine import system
+from noisetop.recording.raw_file import SpoolWriter, read_spool
+from noisetop.summary.recorded import summary_of
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
 from tests.kernel import books
 from tests.kernel.kernel_trace import Traced, kernel_trace
 from tests.kernel.run_program import program_of_this_process, run
@@ -67,16 +70,16 @@ def test_counts_of_attempts_equal_the_kernels(tmp_path: Path) -> None:
         writer = SpoolWriter(file.fileno(), tracer.layout)
         writer.write_head({}, tracer.names, CPUS)
         before = theirs.read()
-        tracer.open_books()
+        tracer.start_window()
         opened = theirs.read()
         time.sleep(IDLE_S)
         closing = theirs.read()
-        tracer.close_books()
+        tracer.stop_window()
         after = theirs.read()
-        ours, missing = tracer.tick_stops(), tracer.missing()
-        end = (tracer.end_ns, tracer.losses(), tracer.own_cost(), missing, "")
-        writer.write_end(*end, tick_stops=ours)
-    assert "tick_stop" not in missing
+        counters = tracer.window_counters()
+        writer.write_end(tracer.end_ns, counters, "")
+    ours = counters.of(TICK_STOPS)
+    assert "tick_stop" not in counters.of(UNAVAILABLE)
     told = [cpu for cpu in CPUS if after[cpu, IDLE]]
     assert told, "the kernel's counters tell of no idle task at all"
     for cpu, reason in itertools.product(told, (STOPPED, *REASONS)):
@@ -84,8 +87,8 @@ def test_counts_of_attempts_equal_the_kernels(tmp_path: Path) -> None:
         least, most = closing[key] - opened[key], after[key] - before[key]
         assert least <= ours[cpu][reason] <= most, (key, least, most, ours)
     assert sum(ours[cpu][STOPPED] for cpu in told) > 0
-    assert read_spool(path).tick_stops == ours
-    assert [cpu.tick_stops for cpu in read_spool(path).summary().cpus] == [ours[c] for c in CPUS]
+    assert read_spool(path).counters.of(TICK_STOPS) == ours
+    assert summary_of(read_spool(path)).counters.of(TICK_STOPS) == ours
 
 
 class _Counters:
@@ -110,14 +113,14 @@ def test_each_dependency_is_counted_where_it_kept_the_tick() -> None:
     """This machine's kernel may have no nohz_full: then it never says so by itself."""
     with Tracer(Target((WATCHED,))) as tracer:
         program = program_of_this_process("tick_stop")
-        tracer.open_books()
+        tracer.start_window()
         for times, bit in enumerate(REASONS.values(), 1):
             for _ in range(times):
                 run(program, WATCHED, 0, bit)
         if UNWATCHED != WATCHED:
             run(program, UNWATCHED, 0, 1)
-        tracer.close_books()
-        stops = tracer.tick_stops()
+        tracer.stop_window()
+        stops = tracer.window_counters().of(TICK_STOPS)
     assert list(stops) == [WATCHED]
     expected = {reason: times for times, reason in enumerate(REASONS, 1)}
     assert dict(kept_by(stops[WATCHED])) == expected
@@ -135,12 +138,12 @@ def test_the_ticks_timer_is_a_tick_only_while_the_tick_runs() -> None:
     ):
         sources, triggers = tracer.reader.namer.sources, tracer.reader.join.triggers
         end = time.monotonic() + PATIENCE_S
-        tracer.open_books()
+        tracer.start_window()
         while sum(len(rows(one, sources, WHEEL)) for one in tables) < len(CPUS) * ENOUGH:
             if time.monotonic() > end:
                 break
             tables.append(wheel_timers_expire(tracer))
-        tracer.close_books()
+        tracer.stop_window()
         tables.append(tracer.read())
     hidden = books.tids_of_init()
     table, found = np.concatenate(tables), Counter[str]()

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noisetop import system
-from noisetop.event import INTERRUPTION, Flag, Interruptions
-from noisetop.tracer import Target
-from noisetop.trigger import Trigger
+from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions
+from noisetop.events.trigger import Trigger
+from noisetop.machine import system
+from noisetop.tracing.target import Target
 from tests.kernel.loads import PATIENCE_S, Workload, parent, prepared, remove_group
 from tests.kernel.tracing import Traced, trace
 

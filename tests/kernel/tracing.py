@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.event import Interruptions, Source
-from noisetop.summary import Losses
-from noisetop.tracer import Target, Tracer
-from noisetop.trigger import Trigger
-from noisetop.waits import TaskWait
+from noisetop.counters.losses import LOSSES, Losses
+from noisetop.events.interruption import Interruptions, Source
+from noisetop.events.trigger import Trigger
+from noisetop.events.waits import TaskWait
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
 from tests.kernel import books
 
 _TICK_S = 0.1
@@ -80,12 +81,12 @@ def trace(
         target, ring_records=ring_records, stacks=True, faults=faults, entries=entries
     ) as tracer:
         slices = books.slices_of_init()
-        tracer.open_books()
+        tracer.start_window()
         for load in loads:
             load()
             tables.append(tracer.read())
         time.sleep(_TICK_S)  # interrupts that are under way are no part of any condition
-        tracer.close_books()
+        tracer.stop_window()
         tables.append(tracer.read())
         reader = tracer.reader
         return Traced(
@@ -93,7 +94,7 @@ def trace(
             sources=reader.namer.sources,
             triggers=reader.join.triggers,
             waits=reader.waits.by_task(),
-            losses=tracer.losses(),
+            losses=tracer.window_counters().of(LOSSES),
             stacks=tracer.kernel_stacks(),
             slices_of_init=books.slices_of_init() - slices,
         )

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #define NSEC_PER_SEC 1000000000L
+#define LIFETIME_S 240 /* longer than any test waits for something */
 #define PAGES 4
 #define ACTORS 64
 #define DELAY_NS 300000
@@ -446,7 +447,7 @@ int main(int argc, char **argv)
 		return 2;
 	victim_cpu = atoi(argv[1]);
 	sender_cpu = atoi(argv[2]);
-	alarm(60);
+	alarm(LIFETIME_S);
 	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
 	pthread_barrier_init(&begin, NULL, count + 2);
 	pthread_barrier_init(&end, NULL, count + 1);

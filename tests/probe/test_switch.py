@@ -1,10 +1,10 @@
-"""Who ran when, from the stretches of each process, and the check against events."""
+"""Who ran when, from the periods of each process, and the check against events."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from noisetop.event import INTERRUPTION, Source
+from noisetop.events.interruption import INTERRUPTION, Source
 from noisetop.probe.switch import Slices, Traced, count_traced, slices_of
 
 SOURCES = [Source(("thread", "a")), Source(("timer", "local_timer"))]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from noisetop.event import INTERRUPTION, Source
+from noisetop.counters.losses import Losses
+from noisetop.events.interruption import INTERRUPTION, Source
 from noisetop.probe.traced import Trace
-from noisetop.summary import Losses
 
 
 def test_the_idle_task_takes_a_cpu_from_nobody() -> None:
@@ -21,7 +21,7 @@ def test_the_idle_task_takes_a_cpu_from_nobody() -> None:
 
 
 def test_losses_are_those_of_the_cpu_and_of_what_comes_after_its_ring() -> None:
-    losses = Losses(by_cpu={1: {"ring_full": 2, "switch": 9}, 2: {"ring_full": 4}}, unread=3)
+    losses = Losses(by_cpu={1: {"ring_full": 2, "switch": 9}, 2: {"ring_full": 4}}, lost_batch=3)
     trace = Trace([], [], losses, ("a", "b"))
     assert trace.losses.events_lost_on(1) == 5
     assert trace.unreported_switches(1) == 9

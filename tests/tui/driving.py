@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from textual.pilot import Pilot
 
-from noisetop.live import Sample
+from noisetop.live.sample import Sample
 from noisetop.tui.app import Dashboard
+from noisetop.tui.overlay_screen import OverlayScreen
+from noisetop.tui.panel import Panel
+from noisetop.tui.panels.cpus import CpuTable
+from noisetop.tui.panels.sources import SourceTable
 from tests.builders import SECOND_NS, START_NS, FakeFeed, cpu, sample, source, summary
 
 TICK = ("timer", "local_timer", "tick_nohz_handler")
@@ -69,5 +74,18 @@ def screen(app: Dashboard) -> str:
     return "\n".join(line.text for line in lines)
 
 
+def cpus(app: Dashboard) -> CpuTable:
+    return app.screen_stack[0].query_one(CpuTable)
+
+
+def sources(app: Dashboard) -> SourceTable:
+    return app.screen_stack[0].query_one(SourceTable)
+
+
+def overlay(app: Dashboard) -> Panel[Any] | None:
+    """The panel over the main column."""
+    return app.screen.panel if isinstance(app.screen, OverlayScreen) else None
+
+
 def labels(app: Dashboard) -> list[str]:
-    return [row.label.split(" › ")[-1] for row in app.sources.rows]
+    return [row.label.split(" › ")[-1] for row in sources(app).rows]

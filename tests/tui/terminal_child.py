@@ -10,7 +10,8 @@ import sys
 import termios
 
 from noisetop.errors import NoisetopError
-from noisetop.tui.app import Dashboard, run_dashboard
+from noisetop.tui.app import run_dashboard
+from noisetop.tui.panels.cpus import CpuTable
 from tests.builders import FakeFeed, cpu, sample, source, summary
 
 
@@ -26,7 +27,7 @@ def main(case: str, log: str) -> int:
     if case == "feed error":
         feed.push(NoisetopError("the kernel took the program away"))
     elif case == "exception":
-        Dashboard._show_tables = _broken  # type: ignore[assignment, method-assign]
+        CpuTable.draw = _broken  # type: ignore[assignment, method-assign]
     elif case == "no hangup signal":
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

@@ -4,15 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from noisetop.absence import Absence
+from noisetop.counters.losses import Losses
+from noisetop.counters.offline_cpus import OfflineInterval
+from noisetop.counters.overhead import Overhead
 from noisetop.errors import NoisetopError
-from noisetop.summary import Losses, OwnCost, Summary
+from noisetop.summary.summary import Summary
 from noisetop.tui.app import Dashboard
 from noisetop.tui.feed_reader import NewSample
-from noisetop.tui.help_screen import HelpScreen
 from noisetop.tui.line_table import LineTable
-from tests.builders import SECOND_NS, START_NS, FakeFeed, cpu, growing, sample, source, summary
-from tests.tui.driving import DISK, RCU, TICK, busy, dashboard, labels, screen, shown, until
+from noisetop.tui.panels.cpus import CpuTable
+from noisetop.tui.panels.help import Help
+from noisetop.tui.panels.sources import SourceTable
+from tests.builders import (
+    SECOND_NS,
+    START_NS,
+    FakeFeed,
+    cpu,
+    growing,
+    sample,
+    side_figures,
+    source,
+    summary,
+)
+from tests.tui.driving import (
+    DISK,
+    RCU,
+    TICK,
+    busy,
+    cpus,
+    dashboard,
+    labels,
+    overlay,
+    screen,
+    shown,
+    sources,
+    until,
+)
 
 
 async def test_the_first_frame_needs_no_sample() -> None:
@@ -27,7 +54,7 @@ async def test_the_first_frame_needs_no_sample() -> None:
 async def test_a_sample_fills_both_tables() -> None:
     async with dashboard(FakeFeed(busy()), (150, 30)) as (app, pilot):
         await shown(app, pilot)
-        assert [row.cpu.cpu for row in app.cpus.rows] == [None, 1, 2]
+        assert [row.cpu.cpu for row in cpus(app).rows] == [None, 1, 2]
         assert labels(app) == ["tick_nohz_handler", "RCU", "36 virtio1-req.0"]
         text = screen(app)
         assert "CPUs 1-2  since start 00:00:01" in text
@@ -40,8 +67,8 @@ async def test_figures_of_every_sample_replace_the_last() -> None:
     feed = FakeFeed(*growing((1, 2), [TICK, DISK], 3))
     async with dashboard(feed) as (app, pilot):
         await shown(app, pilot, 3)
-        assert app.sources.rows[0].source.count == 18
-        assert app.cpus.rows[0].cpu.count == 36
+        assert sources(app).rows[0].source.count == 18
+        assert cpus(app).rows[0].cpu.count == 36
         assert "since start 00:00:03" in screen(app)
         assert len(app.history.bars(1, 12).strip()) == 3
 
@@ -53,38 +80,38 @@ async def test_sort_by_key_and_by_click() -> None:
         assert labels(app) == ["36 virtio1-req.0", "RCU", "tick_nohz_handler"]
         assert "Total▲" in screen(app)
         await pilot.press("S", "s", "s")
-        assert app.sources.sort_name == "count"
+        assert sources(app).sort_name == "count"
         assert "by Count▼" in screen(app)
-        await pilot.click("#sources", offset=(2, 0))
-        assert app.sources.sort_name == "path"
+        await pilot.click(SourceTable, offset=(2, 0))
+        assert sources(app).sort_name == "path"
         assert labels(app) == ["36 virtio1-req.0", "RCU", "tick_nohz_handler"]
-        await pilot.click("#sources", offset=(2, 0))
+        await pilot.click(SourceTable, offset=(2, 0))
         assert labels(app) == ["tick_nohz_handler", "RCU", "36 virtio1-req.0"]
 
 
 async def test_every_title_sorts_where_it_is_clicked() -> None:
     async with dashboard(FakeFeed(busy()), size=(200, 30)) as (app, pilot):
         await shown(app, pilot)
-        for column in app.sources.columns:
-            line = screen(app).splitlines()[app.sources.region.y]
+        for column in sources(app).columns:
+            line = screen(app).splitlines()[sources(app).region.y]
             title = line.index(f" {column.title}") + 1
-            await pilot.click("#sources", offset=(title, 0))
-            assert app.sources.sort_name == column.name
+            await pilot.click(SourceTable, offset=(title, 0))
+            assert sources(app).sort_name == column.name
 
 
 async def test_the_cpu_table_sorts_on_its_own_and_skips_the_history() -> None:
     async with dashboard(FakeFeed(busy())) as (app, pilot):
         await shown(app, pilot)
-        app.cpus.focus()
+        cpus(app).focus()
         names = []
         for _ in range(20):
             await pilot.press("s")
-            names.append(app.cpus.sort_name)
+            names.append(cpus(app).sort_name)
         assert "history" not in names
         assert {"cpu", "noise_percent", "timer_ns", "idle_ns"} <= set(names)
-        app.cpus.sort_by("noise_percent")
-        assert [row.cpu.cpu for row in app.cpus.rows] == [None, 2, 1]
-        assert app.sources.sort_name == "net_ns"
+        cpus(app).sort_by("noise_percent")
+        assert [row.cpu.cpu for row in cpus(app).rows] == [None, 2, 1]
+        assert sources(app).sort_name == "net_ns"
 
 
 async def test_filter_while_typing_then_keep_then_clear() -> None:
@@ -93,13 +120,13 @@ async def test_filter_while_typing_then_keep_then_clear() -> None:
         await pilot.press("slash", *"TiCk")
         assert labels(app) == ["tick_nohz_handler"]
         await pilot.press("enter")
-        assert app.sources.has_focus
-        assert "with 'TiCk'" in screen(app)
+        assert sources(app).has_focus
+        assert "containing 'TiCk'" in screen(app)
         await pilot.press("escape")
         assert len(labels(app)) == 3
         await pilot.press("f", "q", "p")
         assert labels(app) == []
-        assert not app.paused
+        assert not app.state.paused
         await pilot.press("escape")
         assert len(labels(app)) == 3
 
@@ -109,20 +136,20 @@ async def test_pause_freezes_the_tables_but_not_the_time() -> None:
     feed = FakeFeed(*samples[:2])
     async with dashboard(feed) as (app, pilot):
         await shown(app, pilot, 2)
-        bars = app.cpus.history.bars(1, 12)
+        bars = cpus(app).history.bars(1, 12)
         await pilot.press("space")
         feed.push(*samples[2:])
         await shown(app, pilot, 4)
-        assert app.sources.rows[0].source.count == 12
+        assert sources(app).rows[0].source.count == 12
         assert "PAUSED at 00:00:02" in screen(app)
         assert "since start 00:00:04" in screen(app)
-        assert app.cpus.history.bars(1, 12) == bars
+        assert cpus(app).history.bars(1, 12) == bars
         await pilot.press("S", "c")
-        assert [row.source.count for row in app.sources.rows] == [6, 6]
+        assert [row.source.count for row in sources(app).rows] == [6, 6]
         await pilot.press("p")
-        assert [row.source.count for row in app.sources.rows] == [12, 12]
+        assert [row.source.count for row in sources(app).rows] == [12, 12]
         assert "PAUSED" not in screen(app)
-        assert len(app.cpus.history.bars(1, 12).strip()) == 4
+        assert len(cpus(app).history.bars(1, 12).strip()) == 4
 
 
 async def test_reset_drops_what_came_before() -> None:
@@ -143,26 +170,26 @@ async def test_a_row_per_cpu_or_all_together() -> None:
     async with dashboard(FakeFeed(busy())) as (app, pilot):
         await shown(app, pilot)
         await pilot.press("c")
-        assert [(row.cpu, row.source.net_ns) for row in app.sources.rows] == [
+        assert [(row.cpu, row.source.net_ns) for row in sources(app).rows] == [
             (2, 750_000),
             (1, 500_000),
             (2, 70_000),
             (1, 40_000),
         ]
         await pilot.press("c")
-        assert {row.cpu for row in app.sources.rows} == {None}
+        assert {row.cpu for row in sources(app).rows} == {None}
 
 
 async def test_enter_on_a_cpu_shows_its_sources_only() -> None:
     async with dashboard(FakeFeed(busy())) as (app, pilot):
         await shown(app, pilot)
-        app.cpus.focus()
+        cpus(app).focus()
         await pilot.press("down", "j", "enter")
         assert labels(app) == ["tick_nohz_handler", "RCU"]
         assert "Sources on CPU 2" in screen(app)
         await pilot.press("home", "enter")
         assert "Sources on all CPUs" in screen(app)
-        await pilot.click("#cpus", offset=(1, 2), times=2)
+        await pilot.click(CpuTable, offset=(1, 2), times=2)
         assert "Sources on CPU 1" in screen(app)
         await pilot.press("escape")
         assert "Sources on all CPUs" in screen(app)
@@ -195,54 +222,56 @@ async def test_the_cursor_stays_on_its_row() -> None:
     async with dashboard(feed) as (app, pilot):
         await shown(app, pilot)
         await pilot.press("down", "down")
-        before = app.sources.row_at_cursor()
+        before = sources(app).row_at_cursor()
         assert before is not None
         await pilot.press("S")
         feed.push(second)
         await shown(app, pilot, 2)
-        after = app.sources.row_at_cursor()
+        after = sources(app).row_at_cursor()
         assert after is not None
         assert after.label == before.label
-        assert app.sources.rows.index(after) == 0
+        assert sources(app).rows.index(after) == 0
 
 
 async def test_losses_are_an_alert_with_reasons() -> None:
     lost = Losses(by_cpu={2: {"ring_full": 1_234}})
-    async with dashboard(FakeFeed(busy(losses=lost))) as (app, pilot):
+    async with dashboard(FakeFeed(busy(counters=side_figures(losses=lost)))) as (app, pilot):
         await shown(app, pilot)
         assert "! running 00:00:01  LOST 1234 events: ring full 1234 (CPU 2)" in screen(app)
 
 
 async def test_the_cost_of_the_tool_and_a_missing_housekeeping_cpu() -> None:
-    cost = OwnCost(cpu_ns=12_300_000, bpf_ns_per_record=120.0, records=5_000, housekeeping="0,3")
-    async with dashboard(FakeFeed(busy(own_cost=cost))) as (app, pilot):
+    cost = Overhead(cpu_ns=12_300_000, bpf_ns_per_record=120.0, records=5_000, housekeeping="0,3")
+    async with dashboard(FakeFeed(busy(counters=side_figures(overhead=cost)))) as (app, pilot):
         await shown(app, pilot)
-        assert "own CPU 1.23% (mean 1.23%)  BPF ~120 ns/record, 0.060% of a CPU" in screen(app)
-        assert "house: CPU 0,3" in screen(app)
-    cost = OwnCost(cpu_ns=1, bpf_ns_per_record=None)
-    async with dashboard(FakeFeed(busy(own_cost=cost))) as (app, pilot):
+        assert "overhead 1.23% (mean 1.23%), BPF 0.060% (~120 ns/record)" in screen(app)
+        assert "housekeeping CPU 0,3" in screen(app)
+    cost = Overhead(cpu_ns=1, bpf_ns_per_record=None)
+    async with dashboard(FakeFeed(busy(counters=side_figures(overhead=cost)))) as (app, pilot):
         await shown(app, pilot)
-        assert "! NO CPU LEFT TO KEEP HOUSE" in screen(app)
+        assert "! no housekeeping CPU: noisetop perturbs the measurement" in screen(app)
         assert "BPF not measured" in screen(app)
 
 
 async def test_a_cpu_that_is_offline_is_an_alert() -> None:
-    gone = (Absence(1, START_NS, None), Absence(2, START_NS, START_NS + 1))
-    async with dashboard(FakeFeed(busy(absences=gone))) as (app, pilot):
+    gone = (OfflineInterval(1, START_NS, None), OfflineInterval(2, START_NS, START_NS + 1))
+    async with dashboard(FakeFeed(busy(counters=side_figures(offline=gone)))) as (app, pilot):
         await shown(app, pilot)
-        assert "! running 00:00:01  CPU 1 OFFLINE, CPU 2 was offline  lost 0" in screen(app)
+        assert "! running 00:00:01  lost 0  CPU 1 OFFLINE, CPU 2 was offline" in screen(app)
 
 
 async def test_help_lists_what_is_missing_and_closes() -> None:
-    feed = FakeFeed(busy(missing=("thermal_apic",)))
-    async with dashboard(feed, size=(100, 80)) as (app, pilot):
+    feed = FakeFeed(busy(counters=side_figures(unavailable=("thermal_apic",))))
+    async with dashboard(feed, size=(100, 30)) as (app, pilot):
         await shown(app, pilot)
-        assert "1 source missing (h)" in screen(app)
+        assert "1 source not available (h)" in screen(app)
         await pilot.press("question_mark")
-        assert isinstance(app.screen, HelpScreen)
-        assert "thermal_apic" in screen(app)
+        assert isinstance(overlay(app), Help)
+        await pilot.press("end")
+        await pilot.pause()
+        assert "thermal_apic" in screen(app).splitlines()[-1]
         await pilot.press("q")
-        assert not isinstance(app.screen, HelpScreen)
+        assert not isinstance(overlay(app), Help)
         assert app.is_running
 
 
@@ -261,7 +290,7 @@ async def test_the_end_of_the_feed_is_told_and_the_tables_stay() -> None:
     ended = sample(busy(2).total, ended="PID 5 (x) exited")
     async with dashboard(FakeFeed(busy(), ended)) as (app, pilot):
         await shown(app, pilot, 2)
-        assert "ENDED: PID 5 (x) exited" in screen(app)
+        assert "finished (PID 5 (x) exited)" in screen(app)
         await pilot.press("r")
         assert len(labels(app)) == 3
 
@@ -277,14 +306,13 @@ async def test_refresh_is_never_faster_than_asked() -> None:
     samples = growing((1,), [TICK], 7)
     drawn: list[int] = []
 
-    class Watched(Dashboard):
-        def _show_tables(self) -> None:
-            super()._show_tables()
-            if self.shown is not None:
-                drawn.append(self.shown.total.duration_ns // SECOND_NS)
-
-    app = Watched(FakeFeed(*samples), refresh_ns=3 * SECOND_NS)
+    feed = FakeFeed()
+    app = Dashboard(feed, refresh_ns=3 * SECOND_NS)
     async with app.run_test() as pilot:
+        app.watch(
+            app, "state", lambda state: drawn.append(state.running_ns // SECOND_NS), init=False
+        )
+        feed.push(*samples)
         await shown(app, pilot, 7)
         assert drawn == [1, 4, 7]
         assert len(app.history.bars(1, 12).strip()) == 7
@@ -320,35 +348,35 @@ async def test_many_cpus_scroll_below_their_sum() -> None:
     feed = FakeFeed(*growing(range(128), [TICK, DISK], 1))
     async with dashboard(feed, (80, 24)) as (app, pilot):
         await shown(app, pilot)
-        app.cpus.focus()
+        cpus(app).focus()
         await pilot.press("end")
         await pilot.pause()
         lines = screen(app).splitlines()
-        top = app.cpus.region.y
+        top = cpus(app).region.y
         assert lines[top + 1].startswith("all ")
-        assert lines[top + app.cpus.size.height - 1].startswith("127 ")
+        assert lines[top + cpus(app).size.height - 1].startswith("127 ")
         await pilot.press("enter")
         assert "Sources on CPU 127" in screen(app)
         await pilot.press("g")
-        assert app.cpus.row_at_cursor() is app.cpus.total
+        assert cpus(app).row_at_cursor() is cpus(app).total
         await pilot.press("pagedown", "down")
         await pilot.pause()
-        cursor = app.cpus.row_at_cursor()
+        cursor = cpus(app).row_at_cursor()
         assert cursor is not None
-        shown_lines = screen(app).splitlines()[top : top + app.cpus.size.height]
+        shown_lines = screen(app).splitlines()[top : top + cpus(app).size.height]
         assert any(line.startswith(f"{cursor.cpu.cpu} ") for line in shown_lines)
 
 
 async def test_columns_that_do_not_fit_are_scrolled_to() -> None:
     async with dashboard(FakeFeed(busy()), (80, 24)) as (app, pilot):
         await shown(app, pilot)
-        head = screen(app).splitlines()[app.sources.region.y]
+        head = screen(app).splitlines()[sources(app).region.y]
         assert head.rstrip().endswith("›")
         assert "Worst at" not in head
         assert head.split()[-2:] == ["Max", "›"]
         await pilot.press(*["right"] * 8)
         await pilot.pause()
-        lines = screen(app).splitlines()[app.sources.region.y :]
+        lines = screen(app).splitlines()[sources(app).region.y :]
         assert "Worst at" in lines[0]
         assert lines[1].startswith("timer › ")
         assert "0.250 s" in lines[3]
@@ -375,14 +403,16 @@ async def test_only_lines_that_changed_are_drawn_again(monkeypatch: pytest.Monke
         original = LineTable.render_line
 
         def counted(self: LineTable[object], y: int) -> object:
-            if self.id == "sources":
+            if isinstance(self, SourceTable):
                 drawn.append(y)
             return original(self, y)
 
         monkeypatch.setattr(LineTable, "render_line", counted)
         one, two = first.total.cpus
         more = cpu(2, *two.sources[:1], source(*RCU, durations_ns=[80_000]))
-        total = Summary(START_NS, first.total.end_ns, (one, more), own_cost=OwnCost(1))
+        total = Summary(
+            START_NS, first.total.end_ns, (one, more), side_figures(overhead=Overhead(1))
+        )
         before = app.latest
         feed.push(sample(total, first.interval))
         await until(pilot, lambda: app.latest is not before)
@@ -402,7 +432,7 @@ async def test_an_exception_in_the_app_is_kept_for_one_line(
 
     async def fail() -> None:
         async with app.run_test() as pilot:
-            monkeypatch.setattr(app, "_show_tables", broken)
+            monkeypatch.setattr(CpuTable, "draw", broken)
             feed.push(busy())
             await until(pilot, lambda: not app.is_running)
 
@@ -421,7 +451,7 @@ async def test_a_scroll_bar_covers_nothing() -> None:
         for seconds in (1, 2):
             await shown(app, pilot, seconds)
             lines = screen(app).splitlines()
-            for table in (app.cpus, app.sources):
+            for table in (cpus(app), sources(app)):
                 top = table.region.y
                 assert lines[top][78:] == "› "
                 assert {line[78] for line in lines[top + 1 : top + table.size.height]} == {" "}

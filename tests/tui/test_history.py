@@ -1,4 +1,4 @@
-from noisetop.summary import Summary
+from noisetop.summary.summary import Summary
 from noisetop.tui.history import LENGTH, NO_NOISE, History
 from tests.builders import cpu, source, summary
 

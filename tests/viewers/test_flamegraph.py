@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from noisetop.event import Source
+from noisetop.events.interruption import Source
 from noisetop.exporters import flamegraph
-from noisetop.recording import Recording
+from noisetop.recording.recording import Recording
 from tests.recordings import HOSTILE, interruption, recording, table
 from tests.viewers.browser import report_of
 

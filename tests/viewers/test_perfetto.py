@@ -8,10 +8,18 @@ from typing import Any
 
 import pytest
 
-from noisetop.exporters import write_recording
-from noisetop.open_recording import open_recording
-from noisetop.recording import Recording
-from tests.recordings import DATA, all_rows, everything, interruption, recording, table
+from noisetop.recording.open import open_recording
+from noisetop.recording.recording import Recording
+from noisetop.summary.recorded import summary_of
+from tests.recordings import (
+    DATA,
+    all_rows,
+    everything,
+    interruption,
+    recording,
+    table,
+    write_recording,
+)
 from tests.viewers.perfetto import ask_perfetto
 
 pytestmark = pytest.mark.viewer
@@ -61,9 +69,9 @@ def test_slices_are_those_of_the_recording(make: object, suffix: str, tmp_path: 
         (f"CPU {row['cpu']}", recorded.sources[row["source"]].noise_class) for row in rows
     )
     assert {(cpu, name): int(count) for cpu, name, count in by_class} == counts
-    summary = recorded.summary()
+    summary = summary_of(recorded)
     net_ns = sum(
-        cpu.noise_ns + cpu.idle_ns + sum(fault.net_ns for fault in cpu.faults)
+        cpu.noise_ns + cpu.idle_ns + sum(fault.net_ns for fault in cpu.side.get("fault", ()))
         for cpu in summary.cpus
     )
     assert net == [[str(net_ns), str(int(rows["gross_ns"].sum()))]]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Histograms of durations: 16 linear steps per octave, so a bucket's upper edge lies at most 6.25 %
- * above any duration in it. noisetop/histogram.py knows the edges. */
+ * above any duration in it. noisetop/tables/histogram.py knows the edges. */
 #ifndef NOISETOP_TABLES_HISTOGRAM_H
 #define NOISETOP_TABLES_HISTOGRAM_H
 

@@ -6,8 +6,8 @@
 #include "tables.h"
 
 static PyMethodDef methods[] = {
-	{"sorted_out", tables_sorted_out, METH_VARARGS,
-	 "sorted_out(pieces, row_bytes, at, mask, kinds) -> tuple[bytes, ...]\n\nRows by kind."},
+	{"split_by_kind", tables_split_by_kind, METH_VARARGS,
+	 "split_by_kind(pieces, row_bytes, at, mask, kinds) -> tuple[bytes, ...]\n\nRows by kind."},
 	{"add_up", tables_add_up, METH_VARARGS,
 	 "add_up((groups, durations, starts), sums, histogram) -> None"},
 	{"add_gaps", tables_add_gaps, METH_VARARGS,
@@ -18,7 +18,7 @@ static PyMethodDef methods[] = {
 
 static int execute(PyObject *module)
 {
-	if (groups__add_to(module) || trigger_book__add_to(module) ||
+	if (groups__add_to(module) || as_of_join__add_to(module) ||
 	    PyModule_AddIntConstant(module, "STEP_BITS", HISTOGRAM_STEP_BITS) ||
 	    PyModule_AddIntConstant(module, "BUCKETS", HISTOGRAM_BUCKETS))
 		return -1;

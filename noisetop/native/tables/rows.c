@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows of different kinds that come in one stream: noisetop._tables.sorted_out. */
+/* Rows of different kinds that come in one stream: noisetop._tables.split_by_kind. */
 #define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -11,7 +11,7 @@
 
 #define KINDS_MAX 8
 
-struct sorting {
+struct splitting {
 	Py_ssize_t row_bytes, at; /* where in a row the byte with its kind lies */
 	uint8_t mask;
 	size_t kinds;
@@ -23,7 +23,7 @@ struct sorting {
 };
 
 /* The number of its kind for each value of the byte; KINDS_MAX: not wanted. */
-static void number_kinds(const struct sorting *s, uint8_t number_of[256])
+static void number_kinds(const struct splitting *s, uint8_t number_of[256])
 {
 	for (int value = 0; value < 256; value++) {
 		number_of[value] = KINDS_MAX;
@@ -33,7 +33,7 @@ static void number_kinds(const struct sorting *s, uint8_t number_of[256])
 	}
 }
 
-static void count_rows(struct sorting *s)
+static void count_rows(struct splitting *s)
 {
 	uint8_t number_of[256];
 	Py_ssize_t rows[KINDS_MAX + 1] = {0};
@@ -46,7 +46,7 @@ static void count_rows(struct sorting *s)
 	memcpy(s->rows, rows, sizeof(s->rows));
 }
 
-static void copy_rows(struct sorting *s)
+static void copy_rows(struct splitting *s)
 {
 	uint8_t number_of[256];
 	number_kinds(s, number_of);
@@ -62,7 +62,7 @@ static void copy_rows(struct sorting *s)
 	}
 }
 
-static int open_pieces(struct sorting *s, PyObject *sequence)
+static int open_pieces(struct splitting *s, PyObject *sequence)
 {
 	Py_ssize_t count = PySequence_Size(sequence);
 	s->piece = count < 0 ? NULL : PyMem_Calloc(count + 1, sizeof(*s->piece));
@@ -83,7 +83,7 @@ static int open_pieces(struct sorting *s, PyObject *sequence)
 	return 0;
 }
 
-static PyObject *sort_out(struct sorting *s)
+static PyObject *split(struct splitting *s)
 {
 	PyObject *result = PyTuple_New(s->kinds);
 	Py_BEGIN_ALLOW_THREADS;
@@ -103,9 +103,9 @@ static PyObject *sort_out(struct sorting *s)
 	return result;
 }
 
-PyObject *tables_sorted_out(PyObject *self, PyObject *args)
+PyObject *tables_split_by_kind(PyObject *self, PyObject *args)
 {
-	struct sorting s = {0};
+	struct splitting s = {0};
 	PyObject *pieces, *result = NULL;
 	const char *kinds;
 	Py_ssize_t kind_count;
@@ -118,7 +118,7 @@ PyObject *tables_sorted_out(PyObject *self, PyObject *args)
 	s.kinds = kind_count;
 	memcpy(s.kind, kinds, kind_count);
 	if (!open_pieces(&s, pieces))
-		result = sort_out(&s);
+		result = split(&s);
 	while (s.pieces)
 		PyBuffer_Release(&s.piece[--s.pieces]);
 	PyMem_Free(s.piece);

@@ -12,7 +12,7 @@
 
 #define BLOCK 256
 
-/* A row of noisetop/sums.py. */
+/* A row of noisetop/tables/group_sums.py. */
 struct sums {
 	int64_t count, total_ns, largest_ns, largest_start_ns;
 };

@@ -4,8 +4,8 @@
 #define NOISETOP_TABLES_H
 
 int groups__add_to(PyObject *module);
-int trigger_book__add_to(PyObject *module);
-PyObject *tables_sorted_out(PyObject *self, PyObject *args);
+int as_of_join__add_to(PyObject *module);
+PyObject *tables_split_by_kind(PyObject *self, PyObject *args);
 PyObject *tables_add_up(PyObject *self, PyObject *args);
 PyObject *tables_add_gaps(PyObject *self, PyObject *args);
 PyObject *tables_buckets(PyObject *self, PyObject *args);

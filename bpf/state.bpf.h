@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What all programs share: the configuration, the state of each CPU, and the rings. */
+#ifndef NOISETOP_STATE_BPF_H
+#define NOISETOP_STATE_BPF_H
+
+#include "frontend.h"
+#include "noise.h"
+
+/* The state kept for a task. */
+struct noise_task {
+	u64 since_ns; /* waits since */
+	u32 epoch;    /* noise_cpu.wait_epoch of the CPU that it waits for */
+	u32 waker;    /* see enum noise_waker */
+	u16 waker_cpu;
+	u16 wait_cpu;
+	u8 wait; /* enum noise_wait, plus one; 0: does not wait */
+	/* The softirq that it serves while it does not run, and the callback in that. */
+	u8 softirq;         /* vector plus one, 0: none */
+	u8 callback_source; /* plus one, 0: none */
+	u8 reserved;
+	u64 softirq_object;
+	u64 callback;
+	u64 callback_object;
+};
+
+/* A page fault on its way. */
+struct noise_fault {
+	u64 start_ns;
+	u64 since_ns;  /* runs on this CPU since */
+	u64 closed_ns; /* noise_closed() then: what interrupts a fault is not the fault's */
+	u64 ran_ns;    /* net, before that */
+	u64 left_ns;   /* fell asleep then, 0: was preempted */
+	u64 slept_ns;
+	u64 slept_from_ns; /* the first time that it slept */
+	u64 slept_until_ns;
+	u64 done;  /* faults that the task had completed when this one began */
+	u64 hints; /* pages that its hint faults had met */
+	u32 tid;   /* 0: there is none */
+};
+
+#ifndef NOISE_BCC /* there noisetop/tracing/bcc.py writes the values and the map descriptors */
+
+/* Per CPU number: 1 + its place in noise_cpus, 0 where there is none. Watched CPUs come first. */
+const volatile noise_u16 noise_slots[NOISE_MAX_CPUS];
+const volatile noise_u32 noise_watched_count;
+/* Who the victims are. */
+const volatile enum noise_victims noise_victims;
+const volatile noise_u32 noise_victim_tgid;
+const volatile noise_u64 noise_victim_cgroup;
+const volatile noise_u32 noise_victim_cgroup_level;
+/* The word of a CPU mask that holds all watched CPUs, and their bits in it; 0: no such word. */
+const volatile noise_u32 noise_watched_word;
+const volatile noise_u64 noise_watched_bits;
+/* What this kernel offers, from its BTF. */
+const volatile bool noise_switch_has_state = true; /* since 5.18 (fa2c3254d7cf) */
+/* From a run queue to the preempt count of the same CPU. */
+const volatile bool noise_preempt_count_known;
+const volatile long long noise_preempt_count_offset;
+/* generic_smp_call_function_single_interrupt, where csd_queue_cpu reports more. */
+const volatile noise_u64 noise_csd_callback;
+/* The function of the tick's timer; 0: not known. */
+const volatile noise_u64 noise_tick_function;
+/* Take the stack of whoever sends an interrupt. */
+const volatile bool noise_takes_stacks;
+/* Time the page faults of victims. */
+const volatile bool noise_traces_faults;
+
+/* Sized by the loader: a value for each watched CPU, mapped into user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct noise_cpu);
+} noise_cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct noise_event);
+} noise_records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, NOISE_STACK_DEPTH * sizeof(u64));
+	__uint(max_entries, 16384);
+} noise_stacks SEC(".maps");
+
+/* Thread groups of the victims, where they can grow in number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, u32);
+	__type(value, u32);
+} noise_victim_tgids SEC(".maps");
+
+/*
+ * By tid. All memory is taken beforehand: task storage would be simpler, but it allocates when it
+ * is first used, and the allocator refills itself with an interrupt on the CPU that asked, which
+ * may be a watched one.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, u32);
+	__type(value, struct noise_task);
+} noise_tasks SEC(".maps");
+
+/* The page fault of the task that runs on a CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct noise_fault);
+} noise_open_faults SEC(".maps");
+
+/* Those of tasks that do not run, by tid. Made larger by the loader when faults are traced. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct noise_fault);
+} noise_parked_faults SEC(".maps");
+
+#endif
+
+static __always_inline bool noise_in_victim_cgroup(struct task_struct *task)
+{
+	u32 level = noise_victim_cgroup_level;
+	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	if (BPF_CORE_READ(cgroup, level) < level)
+		return false;
+	return kernel_cgroup_ancestor(cgroup, level) == noise_victim_cgroup;
+}
+
+static __always_inline bool noise_is_victim(struct task_struct *task, u32 tgid, u32 flags)
+{
+	if (noise_victims == NOISE_VICTIMS_PROCESS)
+		return tgid == noise_victim_tgid;
+	if (noise_victims == NOISE_VICTIMS_TREE)
+		return bpf_map_lookup_elem(&noise_victim_tgids, &tgid);
+	if (noise_victims == NOISE_VICTIMS_CGROUP)
+		return tgid && noise_in_victim_cgroup(task);
+	return tgid && !(flags & PF_KTHREAD);
+}
+
+/*
+ * Learns which task is current after attaching. Once per CPU, so it is kept out of line.
+ */
+static __noinline int noise_sync(struct noise_cpu *c)
+{
+	if (!c)
+		return 0;
+	struct task_struct *task = (void *)bpf_get_current_task();
+	u32 pid = BPF_CORE_READ(task, pid);
+	c->tid = pid;
+	c->victim_tid = noise_is_victim(task, BPF_CORE_READ(task, tgid), BPF_CORE_READ(task, flags))
+				? pid
+				: 0;
+	BPF_CORE_READ_STR_INTO(&c->comm, task, comm);
+	c->synced = 1;
+	return 0;
+}
+
+#endif

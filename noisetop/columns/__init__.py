@@ -1,0 +1,1 @@
+"""Every figure of the views: title, unit, width and format."""

@@ -1,0 +1,1 @@
+"""What is counted beside the events."""

@@ -1,0 +1,1 @@
+"""Kernel records and what they become: interruptions, sources, triggers, waits."""

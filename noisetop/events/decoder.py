@@ -1,0 +1,110 @@
+"""From the bytes of the rings to interruptions: every record goes where it belongs.
+
+The live view and recordings are read by the same code, so they cannot differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from noisetop._tables import split_by_kind
+from noisetop.events.interruption import Interruptions
+from noisetop.events.layout import Events, Layout
+from noisetop.events.source_names import Namer, Names
+from noisetop.events.task_names import TaskNames
+from noisetop.events.trigger_join import RECENT_NS, TriggerJoin
+from noisetop.events.waits import WaitBook
+from noisetop.tables.rows import select
+
+_HELD_NS = RECENT_NS // 2
+"""Rings of two CPUs are not read at one moment: an event this young may wait for its trigger."""
+_HELD_LIMIT = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records of one reading, each where it belongs."""
+
+    names: Events
+    triggers: Events
+    waits: Events
+    events: Events
+    """Those whose triggers are known by now."""
+    table: Interruptions
+    """The same as interruptions, without triggers."""
+
+
+@dataclass(slots=True)
+class RecordReader:
+    """Takes records in the order of the rings, in any number of pieces."""
+
+    layout: Layout
+    names: Names
+    namer: Namer = field(init=False)
+    join: TriggerJoin = field(init=False)
+    task_names: TaskNames = field(default_factory=TaskNames)
+    waits: WaitBook = field(default_factory=WaitBook)
+    _held: Events = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.namer = Namer(self.layout, self.names)
+        self.join = TriggerJoin(self.layout, self.namer.function_name, self.task_names)
+        self._held = np.empty(0, self.layout.event)
+
+    @property
+    def tasks(self) -> dict[int, str]:
+        """The last name of each tid; grows while records are read."""
+        return self.task_names.latest
+
+    def restart(self) -> None:
+        """The next call begins from the first record again."""
+        self._held = self._held[:0]
+        self.waits.clear()
+        self.join.restart()
+
+    def read(self, *pieces: Events, last: bool, complete_ns: int | None = None) -> Interruptions:
+        """Interruptions with sources and triggers; the youngest are kept for the next call, unless
+        this is the last one. Until ``complete_ns`` nothing is missing: every ring was read since.
+        """
+        return self.join_triggers(self.take(*pieces, last=last, complete_ns=complete_ns))
+
+    def take(self, *pieces: Events, last: bool, complete_ns: int | None = None) -> Batch:
+        """The first half of read(): all but who caused it. May run ahead on another thread."""
+        names, triggers, waits, events = self._split_by_kind(self._held, *pieces)
+        events = self._due(events, complete_ns, last=last)
+        return Batch(names, triggers, waits, events, self.namer.interruptions(events))
+
+    def join_triggers(self, batch: Batch) -> Interruptions:
+        """The other half, in the order in which the batches were taken."""
+        self.task_names.add(batch.names)
+        if len(batch.triggers):
+            self.join.add(batch.triggers.view(self.layout.trigger))
+        self.waits.add(batch.waits, self.layout.wait_reasons)
+        table = batch.table
+        table["trigger"], table["trigger_ns"] = self.join.join(batch.events)
+        return table
+
+    def _split_by_kind(self, *pieces: Events) -> list[Events]:
+        """Records that tell names, triggers and waits, and events."""
+        event = self.layout.event
+        assert event.fields is not None
+        flags = self.layout.flags
+        kinds = bytes([flags["NAME"], flags["TRIGGER"], flags["WAIT"], 0])
+        plain = [piece.view(np.uint8) for piece in pieces]
+        rows = split_by_kind(plain, event.itemsize, event.fields["flags"][1], sum(kinds), kinds)
+        return [np.frombuffer(some, event) for some in rows]
+
+    def _due(self, events: Events, complete_ns: int | None, *, last: bool) -> Events:
+        """Those whose triggers are here; the others are held."""
+        if last or not len(events):
+            self._held = events[:0]
+            return events
+        ends = events["start_ns"] + events["gross_ns"]
+        if complete_ns is None:
+            complete_ns = max(int(ends.max()) - _HELD_NS, 0)
+        due = ends <= complete_ns
+        due[:-_HELD_LIMIT] = True
+        self._held = select(events, ~due)
+        return select(events, due)

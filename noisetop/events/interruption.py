@@ -1,0 +1,81 @@
+"""Kernel records, their layout, and the interruptions that every view works on.
+
+Bytes end here: the layout comes from the BTF of the BPF object or from a recording's head, and is
+typed nowhere in Python.
+"""
+
+from __future__ import annotations
+
+from enum import IntFlag
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Interruptions = npt.NDArray[np.void]
+"""Structured array of INTERRUPTION."""
+
+INTERRUPTION = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("gross_ns", "<u8"),
+        ("net_ns", "<u8"),
+        ("source", "<u4"),  # index into the Source list that goes with the table
+        ("victim_tid", "<u4"),  # 0: the CPU was idle, nobody lost time
+        ("tid", "<u4"),  # task that was current; for a thread source the one that ran
+        ("cpu", "<u2"),
+        ("level", "u1"),
+        ("flags", "u1"),
+        ("trigger", "<u4"),  # index into the Trigger list that goes with the table, 0: unknown
+        ("trigger_ns", "<u8"),  # when the trigger acted, CLOCK_MONOTONIC; 0: not known
+    ]
+)
+
+CLASSES = ("nmi", "irq", "ipi", "timer", "softirq", "thread", "fault", "entry", "hardware")
+"""Order of the classes: what interrupts everything else first."""
+FAULT = "fault"
+"""The class of what tasks do themselves."""
+ENTRY = "entry"
+"""The class of entries into the kernel, which lie around what has a class of its own."""
+HARDWARE = "hardware"
+SIDE_LEVEL = 8
+"""No interruption, but what a task did itself, or what takes no time."""
+
+
+class Flag(IntFlag):
+    """Bits of ``flags`` in a table of interruptions and in the files that hold such tables; records
+    of the kernel side have these and others (``enum noise_flag``)."""
+
+    OUTERMOST = 1
+    UNHANDLED = 2
+    CONTINUED = 4
+    THREADED = 8
+    SELF = 16
+
+
+def task_name(comm: bytes) -> str:
+    """A field ``comm`` as text. Old kernels leave what a longer name left behind its NUL: 5.10's
+    set_task_comm() copies without padding."""
+    return comm.partition(b"\0")[0].decode(errors="replace")
+
+
+def interrupting(table: Interruptions) -> Interruptions:
+    """The rows that can be noise: without page faults, entries and moments of the hardware."""
+    side = table["level"] == SIDE_LEVEL
+    return table[~side] if side.any() else table
+
+
+class Source(NamedTuple):
+    """Who takes time: a path of two to four steps, class first."""
+
+    path: tuple[str, ...]
+
+    @property
+    def noise_class(self) -> str:
+        """First step: one of ``CLASSES``."""
+        return self.path[0]
+
+    @property
+    def label(self) -> str:
+        """The path in one line."""
+        return " › ".join(self.path)

@@ -1,0 +1,142 @@
+"""From kernel records to interruptions: which source each one belongs to, and what it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions, Source, task_name
+from noisetop.events.layout import Events, Layout, SourceKind
+from noisetop.events.symbols import SymbolTable
+from noisetop.tables.dictionary import Column, DictionaryEncoder
+
+_COPIED = ("start_ns", "gross_ns", "net_ns", "victim_tid", "tid", "cpu", "level", "flags")
+_LOW_BITS = np.uint64(0x0101010101010101)
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_TID_MASK = 0xFFFFFFFF
+_COLUMNS = 7
+"""That the path of an event depends on."""
+_NUMBER, _COMM, _TASK = 1, 2, 4
+_TRAITS = {"none": 0, "irq": _NUMBER | _COMM, "task": _COMM | _TASK}
+"""Whether an identity's number counts, whether its comm does, and whether that is a task: then the
+number counts only where it is the idle one. All others: the number."""
+
+
+@dataclass(slots=True)
+class Names:
+    """Where numbers in events get their names from; ``symbols`` is only called when needed."""
+
+    softirqs: tuple[str, ...]
+    irq_actions: dict[int, tuple[str, ...]]
+    symbols: Callable[[], SymbolTable]
+
+
+@dataclass(slots=True)
+class Namer:
+    """Turns kernel records into interruptions and keeps the list of the sources met so far."""
+
+    layout: Layout
+    names: Names
+    sources: list[Source] = field(default_factory=list)
+    _index: dict[Source, int] = field(default_factory=dict)
+    _encoder: DictionaryEncoder = field(default_factory=lambda: DictionaryEncoder(_COLUMNS))
+    _traits: npt.NDArray[np.uint8] = field(init=False)
+    """By kind: what its path depends on."""
+
+    def __post_init__(self) -> None:
+        self._traits = np.zeros(256, np.uint8)
+        for number, kind in self.layout.kinds.items():
+            self._traits[number] = _TRAITS.get(kind.identity, _NUMBER)
+
+    def interruptions(self, events: Events) -> Interruptions:
+        """The same intervals with their sources resolved, in the same order, without triggers."""
+        table = np.zeros(len(events), INTERRUPTION)
+        for name in _COPIED:
+            table[name] = events[name]
+        table["source"] = self._encoder.numbers(
+            self._columns(events), lambda row: self._intern(self._source_of(events[row]))
+        )
+        return table
+
+    def _intern(self, source: Source) -> int:
+        if source not in self._index:
+            self._index[source] = len(self.sources)
+            self.sources.append(source)
+        return self._index[source]
+
+    def _columns(self, events: Events) -> list[Column]:
+        """All that the path of an event depends on."""
+        sources, numbers = np.ascontiguousarray(events["source"]), events["id"]
+        flags = events["flags"] & (Flag.THREADED | Flag.SELF)
+        traits = self._traits.take(sources)
+        words = np.zeros((len(events), 2), np.uint64)
+        told = np.flatnonzero((traits & _COMM != 0) | (flags & Flag.THREADED != 0))
+        words[told] = _comm_words(events["comm"][told])
+        counting = numbers * (traits & _NUMBER != 0)
+        tasks = np.flatnonzero(traits & _TASK)
+        counting[tasks] = numbers[tasks] & _TID_MASK == 0
+        parents = events["parent_source"], events["parent_id"]
+        return [sources, *parents, flags, counting, words[:, 0], words[:, 1]]
+
+    def _source_of(self, event: np.void) -> Source:
+        kind = self.layout.kinds[int(event["source"])]
+        comm = task_name(event["comm"])
+        threaded = bool(event["flags"] & Flag.THREADED)
+        if kind.identity == "task":
+            return _thread(int(event["id"]) & _TID_MASK, comm, bool(event["flags"] & Flag.SELF))
+        steps = self._steps(kind, int(event["id"]), comm)
+        parent = self.layout.kinds[int(event["parent_source"])]
+        if parent is not kind:
+            around = self._steps(parent, int(event["parent_id"]), "")
+            steps = (parent.noise_class, *around[1:], steps[-1])
+        if threaded:
+            steps = ("thread", comm, *(steps[-1:] if kind.noise_class == "thread" else steps[1:]))
+        return Source(steps)
+
+    def _steps(self, kind: SourceKind, number: int, comm: str) -> tuple[str, ...]:
+        """Path of something on its own, without what was around it."""
+        if kind.identity == "irq":
+            return (kind.noise_class, f"{number} {self._action_name(number, comm)}".strip())
+        if kind.identity == "softirq":
+            known = number < len(self.names.softirqs)
+            return (kind.noise_class, self.names.softirqs[number] if known else str(number))
+        if kind.identity == "function":
+            function = self.function_name(number)
+            own = () if kind.name == kind.noise_class else (kind.name,)
+            return (kind.noise_class, *own, function)
+        if kind.identity == "mhz":
+            return (kind.noise_class, kind.name, f"{number} MHz")
+        return (kind.noise_class, kind.name)
+
+    def function_name(self, address: int) -> str:
+        """Name of the kernel function at an address."""
+        return self.names.symbols().name(address)
+
+    def _action_name(self, number: int, comm: str) -> str:
+        """The action's full name; the event carries its first 15 bytes."""
+        actions = self.names.irq_actions.get(number, ())
+        matching = [name for name in actions if name.startswith(comm)]
+        return matching[0] if len(matching) == 1 or (matching and not comm) else comm
+
+
+def _thread(tid: int, comm: str, of_victim: bool) -> Source:
+    """The idle task takes a CPU from a victim only when that may not run: it has used up its
+    CPU quota, that of its control group or that of real-time tasks."""
+    if not tid:
+        return Source(("thread", "throttled"))
+    return Source(("thread", "self", comm) if of_victim else ("thread", comm))
+
+
+def _comm_words(comm: npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:
+    """Task names as two integers each; NumPy pads what follows the first NUL with zeros only on
+    output, so stale bytes behind it are cut off here."""
+    words = np.ascontiguousarray(comm).view("<u8").reshape(-1, comm.dtype.itemsize // 8)
+    # The lowest byte that is zero has the lowest of these bits set.
+    zeros = (words - _LOW_BITS) & ~words & _HIGH_BITS
+    lowest = zeros & (~zeros + np.uint64(1))
+    kept: npt.NDArray[np.uint64] = words & ((lowest >> np.uint64(7)) - np.uint64(1))
+    kept[:, 1] *= zeros[:, 0] == 0
+    return kept

@@ -1,0 +1,1 @@
+"""Gaps that a spinning thread saw, explained by events."""

@@ -1,0 +1,1 @@
+"""Samples of a running trace, for whatever shows them."""

@@ -1,0 +1,67 @@
+"""Causes of the noise while it is traced, for as long as somebody looks at them."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from noisetop.diagnosis import Diagnosis, diagnose
+from noisetop.diagnosis.evidence import Collector, Evidence
+from noisetop.events.decoder import RecordReader
+from noisetop.events.interruption import Interruptions
+from noisetop.events.waits import WaitBook
+
+REFRESH_NS = 5_000_000_000
+
+
+@dataclass(slots=True)
+class LiveCauses:
+    """Collects from when it is wanted, and judges now and then: both cost CPU time."""
+
+    reader: RecordReader
+    cpus: tuple[int, ...]
+    latest: Diagnosis | None = None
+    """The last judgement; None: none yet, or not wanted."""
+    _wanted: threading.Event = field(default_factory=threading.Event)
+    _collector: Collector | None = None
+    _waits: WaitBook = field(default_factory=WaitBook)
+    _start_ns: int = 0
+    _judged_ns: int = 0
+
+    def want(self, *, wanted: bool) -> None:
+        """Callable from any thread."""
+        if wanted:
+            self._wanted.set()
+        else:
+            self._wanted.clear()
+
+    def restart(self) -> None:
+        """Forgets what was collected."""
+        self._collector = self.latest = None
+
+    def add(self, table: Interruptions, waits: WaitBook, start_ns: int, end_ns: int) -> None:
+        """Takes an interval."""
+        if not self._wanted.is_set():
+            self.restart()
+            return
+        if self._collector is None:
+            self._collector = Collector(self.reader.namer.sources, self.reader.join.triggers)
+            self._waits.clear()
+            self._start_ns, self._judged_ns = start_ns, 0
+        self._collector.add(table)
+        self._waits.merge(waits)
+        # Half a second of tolerance: intervals do not end on the dot.
+        if not self._judged_ns or end_ns - self._judged_ns >= REFRESH_NS - 500_000_000:
+            self._judged_ns = end_ns
+            self.latest = diagnose(self._evidence(self._collector, end_ns))
+
+    def _evidence(self, collector: Collector, end_ns: int) -> Evidence:
+        return Evidence(
+            shares=collector.shares(),
+            fault_count=collector.fault_count,
+            fault_ns=collector.fault_ns,
+            duration_ns=max(end_ns - self._start_ns, 1),
+            start_ns=self._start_ns,
+            cpus=self.cpus,
+            waits=dict(self._waits.by_task()),
+        )

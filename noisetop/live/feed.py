@@ -1,0 +1,110 @@
+"""Samples for a live view, from a running tracer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from noisetop.counters.period import PeriodCounters, Totals
+from noisetop.events.waits import WaitBook
+from noisetop.live.causes import LiveCauses
+from noisetop.live.sample import Sample
+from noisetop.summary.summary import Summarizer, Summary
+from noisetop.tracing.stopper import Stopper
+from noisetop.tracing.tracer import Tracer
+
+
+@dataclass(slots=True)
+class TracerFeed:
+    """A noisetop.live.sample.Feed over a tracer whose window has started.
+
+    Tables of interruptions go to the totals and to the interval alike, so both are exact.
+    """
+
+    tracer: Tracer
+    stopper: Stopper
+    interval_ns: int
+    title: str = ""
+    _total: Summarizer = field(init=False)
+    _total_waits: WaitBook = field(default_factory=WaitBook)
+    _total_start_ns: int = 0
+    _last_ns: int = 0
+    _counters_at_start: Totals = field(init=False)
+    _counters_at_last: Totals = field(init=False)
+    _causes: LiveCauses = field(init=False)
+    _reset_wanted: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._total = self._summarizer()
+        self._causes = LiveCauses(self.tracer.reader, self.tracer.target.cpus)
+        self._total_start_ns = self._last_ns = self.tracer.start_ns
+        self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start
+
+    def _summarizer(self) -> Summarizer:
+        reader = self.tracer.reader
+        return Summarizer(self.tracer.target.cpus, reader.namer.sources, reader.join.triggers)
+
+    def next(self) -> Sample:
+        """Waits for the end of the interval that runs, then returns its sample."""
+        ended = self.stopper.wait_until(self._last_ns + self.interval_ns)
+        if ended:
+            self.tracer.stop_window()
+        now_ns = self.tracer.end_ns if ended else time.monotonic_ns()
+        table = self.tracer.read()
+        counters, waits = self.tracer.counters.read(), self.tracer.reader.waits
+        if self._reset_wanted.is_set():
+            self._restart()
+        interval = self._summarizer()
+        for summarizer in (self._total, interval):
+            summarizer.add(table)
+        self._total_waits.merge(waits)
+        start_ns, self._last_ns = self._last_ns, now_ns
+        since_last, self._counters_at_last = self._counters_at_last, counters
+        self._causes.add(table, waits, start_ns, now_ns)
+        total_ns = self._total_start_ns, now_ns
+        total = self._between(self._counters_at_start, counters, *total_ns)
+        latest = self._between(since_last, counters, start_ns, now_ns)
+        sample = Sample(
+            total=self._summary(self._total, self._total_waits, total_ns, total),
+            interval=self._summary(interval, waits, (start_ns, now_ns), latest),
+            diagnosis=self._causes.latest,
+            ended=(self.stopper.reason or "duration reached") if ended else "",
+        )
+        waits.clear()
+        return sample
+
+    def _between(self, before: Totals, after: Totals, start_ns: int, end_ns: int) -> PeriodCounters:
+        return self.tracer.counters.between(before, after, start_ns, end_ns)
+
+    def _restart(self) -> None:
+        """The total begins where the last interval ended."""
+        self._reset_wanted.clear()
+        self._total = self._summarizer()
+        self._total_waits.clear()
+        self._causes.restart()
+        self._total_start_ns = self._last_ns
+        self._counters_at_start = self._counters_at_last
+
+    def _summary(
+        self,
+        summarizer: Summarizer,
+        waits: WaitBook,
+        period_ns: tuple[int, int],
+        counters: PeriodCounters,
+    ) -> Summary:
+        return summarizer.summary(
+            *period_ns, counters, tasks=self.tracer.reader.tasks, waits=waits.by_task()
+        )
+
+    def reset(self) -> None:
+        """Starts the totals anew with the interval that runs."""
+        self._reset_wanted.set()
+
+    def diagnose(self, *, wanted: bool) -> None:
+        """Has samples carry a diagnosis, or no longer."""
+        self._causes.want(wanted=wanted)
+
+    def wake(self) -> None:
+        """Ends the wait of next() early."""
+        self.stopper.wake()

@@ -1,0 +1,43 @@
+"""What a live view is fed with: one sample per interval, from a tracer or from a recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from noisetop.diagnosis import Diagnosis
+from noisetop.summary.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The counters at one moment."""
+
+    total: Summary
+    """Since the start, or since the last reset."""
+    interval: Summary
+    """Since the sample before."""
+    diagnosis: Diagnosis | None = None
+    """What causes the noise, where that was asked for; it may be some seconds old."""
+    ended: str = ""
+    """Why there will be no further sample, in words for the user; empty: it goes on."""
+
+
+class Feed(Protocol):
+    """Where samples come from. All methods may be called from any one thread at a time."""
+
+    title: str
+    """What is watched, for the head line: ``CPUs 2-3`` or ``PID 4711 (nginx)``."""
+    interval_ns: int
+
+    def next(self) -> Sample:
+        """Waits for the end of the interval that runs, then returns its sample."""
+
+    def reset(self) -> None:
+        """Starts ``total`` anew with the interval that runs."""
+
+    def diagnose(self, *, wanted: bool) -> None:
+        """Has samples carry a diagnosis, or no longer; callable from any thread."""
+
+    def wake(self) -> None:
+        """Ends the wait of next() early; callable from any thread."""

@@ -1,0 +1,1 @@
+"""What /proc and /sys say about this machine, read in one place."""

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+_Static_assert(sizeof(struct noise_event) == 64, "one event is one cache line");
+_Static_assert(sizeof(struct noise_cpu) % 64 == 0, "states of two CPUs share no cache line");
+_Static_assert(offsetof(struct noise_cpu, tails) % 64 == 0,
+	       "what user space writes is on a line of its own");
+
+/* Ring of a CPU from which only triggers come: 256 KiB, 80,000 triggers/s. */
+#define TRIGGER_RECORDS 4096
+
+int rings__init(struct rings *rings, const uint32_t *cpus, size_t watched_count, size_t cpu_count,
+		uint32_t watched_records)
+{
+	rings->cpus = calloc(cpu_count, sizeof(*rings->cpus));
+	if (!rings->cpus)
+		return -ENOMEM;
+	memcpy(rings->cpus, cpus, cpu_count * sizeof(*cpus));
+	rings->watched_count = watched_count;
+	rings->cpu_count = cpu_count;
+	rings->watched_records = watched_records;
+	return 0;
+}
+
+/* Of the first ring of the CPU at this place. */
+static uint32_t first_ring_records(const struct rings *rings, size_t place)
+{
+	return place < rings->watched_count ? rings->watched_records : TRIGGER_RECORDS;
+}
+
+/* Of all rings of that CPU. */
+static uint32_t records_of(const struct rings *rings, size_t place)
+{
+	return first_ring_records(rings, place) + (NOISE_RINGS - 1) * NOISE_NESTED_RECORDS;
+}
+
+uint32_t rings__capacity(const struct rings *rings)
+{
+	uint32_t records = 0;
+	for (size_t i = 0; i < rings->cpu_count; i++)
+		records += records_of(rings, i);
+	return records;
+}
+
+static int map_into_memory(const struct bpf_map *map, void **address, size_t *bytes)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	size_t size = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+	*bytes = (size + page - 1) / page * page;
+	*address = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (*address == MAP_FAILED) {
+		*address = NULL;
+		return -errno;
+	}
+	return 0;
+}
+
+int rings__map(struct rings *rings, const struct bpf_map *states, const struct bpf_map *records)
+{
+	int err = map_into_memory(states, (void **)&rings->states, &rings->states_bytes);
+	if (!err)
+		err = map_into_memory(records, (void **)&rings->records, &rings->records_bytes);
+	if (err)
+		return err;
+	uint32_t first = 0;
+	for (size_t i = 0; i < rings->cpu_count; i++) {
+		rings->states[i].cpu = rings->cpus[i];
+		rings->states[i].first_record = first;
+		rings->states[i].ring_records = first_ring_records(rings, i);
+		first += records_of(rings, i);
+	}
+	return 0;
+}
+
+uint64_t rings__written(const struct rings *rings)
+{
+	uint64_t records = 0;
+	for (size_t i = 0; i < rings->cpu_count; i++)
+		for (int ring = 0; ring < NOISE_RINGS; ring++)
+			records += __atomic_load_n(&rings->states[i].rings[ring].head,
+						   __ATOMIC_RELAXED);
+	return records;
+}
+
+void rings__destroy(struct rings *rings)
+{
+	if (rings->states)
+		munmap(rings->states, rings->states_bytes);
+	if (rings->records)
+		munmap(rings->records, rings->records_bytes);
+	free(rings->cpus);
+	*rings = (struct rings){0};
+}

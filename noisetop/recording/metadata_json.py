@@ -1,0 +1,162 @@
+"""What goes with the tables of a recording, as plain objects for the files that we write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from noisetop.counters.period import PeriodCounters, counters_from_file
+from noisetop.events.interruption import Interruptions, Source
+from noisetop.events.trigger import Trigger
+from noisetop.events.waits import TaskWait, WaitBook
+from noisetop.recording.recording import Recording
+
+_MAX_NS = (1 << 63) - 1
+_MAX_CPU = (1 << 16) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Everything in a recording but its tables, sources and task names."""
+
+    metadata: dict[str, Any]
+    cpus: tuple[int, ...]
+    start_ns: int
+    end_ns: int
+    counters: PeriodCounters
+    ended: str
+    damage: str
+
+
+def about_as_dict(recording: Recording) -> dict[str, Any]:
+    """Ready for the json module; about_from_dict() is its inverse."""
+    return {
+        "start_ns": recording.start_ns,
+        "end_ns": recording.end_ns,
+        "cpus": list(recording.cpus),
+        **recording.counters.to_file(),
+        "ended": recording.ended,
+        "damage": recording.damage,
+        "metadata": recording.metadata,
+    }
+
+
+def about_from_dict(content: dict[str, Any]) -> About:
+    """Raises KeyError, TypeError, ValueError or AttributeError on what we did not write."""
+    start_ns, end_ns = int(content["start_ns"]), int(content["end_ns"])
+    cpus = tuple(map(int, content["cpus"]))
+    if not 0 <= start_ns <= end_ns <= _MAX_NS:
+        raise ValueError("it ends before it starts")
+    if any(not 0 <= cpu <= _MAX_CPU for cpu in cpus):
+        raise ValueError("it watched CPUs that cannot be")
+    return About(
+        metadata=dict(content["metadata"]),
+        cpus=cpus,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        counters=counters_from_file(dict(content["metadata"]) | content),
+        ended=str(content["ended"]),
+        damage=str(content["damage"]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What is complete only after all chunks of a recording were read."""
+
+    sources: list[Source]
+    tasks: dict[int, str]
+    triggers: list[Trigger]
+    waits: WaitBook
+    stacks: dict[int, tuple[str, ...]]
+
+
+def names_as_dict(recording: Recording) -> dict[str, Any]:
+    """Ready for the json module; names_from_dict() is its inverse."""
+    return {
+        "sources": [list(source.path) for source in recording.sources],
+        "tasks": {str(tid): name for tid, name in sorted(recording.tasks.items())},
+        "triggers": [list(trigger) for trigger in recording.triggers],
+        "waits": waits_as_dict(recording.waits.by_task()),
+        "stacks": {str(key): list(stack) for key, stack in sorted(recording.stacks.items())},
+    }
+
+
+def names_from_dict(content: dict[str, Any]) -> Named:
+    """Raises KeyError, TypeError, ValueError or AttributeError on what we did not write."""
+    return Named(
+        sources=sources_from_list(content["sources"]),
+        tasks=tasks_from_dict(content["tasks"]),
+        triggers=triggers_from_list(content.get("triggers", [Trigger()])),
+        waits=WaitBook.of(waits_from_dict(content.get("waits", {}))),
+        stacks={
+            int(key): tuple(map(str, stack)) for key, stack in content.get("stacks", {}).items()
+        },
+    )
+
+
+def recording_of(
+    about: About, names: Named, read_chunks: Callable[[], Iterator[Interruptions]]
+) -> Recording:
+    """The recording that a file holds in these two parts and its tables."""
+    return Recording(
+        metadata=about.metadata,
+        cpus=about.cpus,
+        start_ns=about.start_ns,
+        end_ns=about.end_ns,
+        sources=names.sources,
+        read_chunks=read_chunks,
+        triggers=names.triggers,
+        waits=names.waits,
+        stacks=names.stacks,
+        counters=about.counters,
+        tasks=names.tasks,
+        ended=about.ended,
+        damage=about.damage,
+    )
+
+
+def waits_as_dict(waits: Mapping[int, TaskWait]) -> dict[str, Any]:
+    """By tid."""
+    return {
+        str(tid): {"count": wait.count, "total_ns": wait.total_ns, "max_ns": wait.max_ns}
+        for tid, wait in sorted(waits.items())
+    }
+
+
+def waits_from_dict(content: dict[str, Any]) -> dict[int, TaskWait]:
+    """Inverse of waits_as_dict()."""
+    waits = {}
+    for tid, wait in content.items():
+        count = {str(reason): int(number) for reason, number in wait["count"].items()}
+        total_ns = {str(reason): int(ns) for reason, ns in wait["total_ns"].items()}
+        if count.keys() != total_ns.keys():
+            raise ValueError("waits without their time")
+        waits[int(tid)] = TaskWait(count, total_ns, int(wait["max_ns"]))
+    return waits
+
+
+def triggers_from_list(rows: Iterable[Any]) -> list[Trigger]:
+    """Raises ValueError or TypeError on what is no list of triggers."""
+    triggers = []
+    for task, tid, cpu, context, work, origin, stack in rows:
+        triggers.append(
+            Trigger(str(task), int(tid), int(cpu), str(context), str(work), str(origin), int(stack))
+        )
+    if triggers[:1] != [Trigger()]:
+        raise ValueError("no trigger stands for the unknown one")
+    return triggers
+
+
+def sources_from_list(paths: Iterable[Any]) -> list[Source]:
+    """Raises ValueError on what is no path."""
+    sources = [Source(tuple(map(str, path))) for path in paths]
+    if not all(source.path for source in sources):
+        raise ValueError("a source without a name")
+    return sources
+
+
+def tasks_from_dict(content: dict[str, Any]) -> dict[int, str]:
+    """Names by tid."""
+    return {int(tid): str(name) for tid, name in content.items()}

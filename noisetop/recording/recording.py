@@ -1,0 +1,56 @@
+"""A recording as every view sees it: tables of interruptions and what goes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from noisetop.counters.period import PeriodCounters
+from noisetop.events.interruption import Interruptions, Source, interrupting
+from noisetop.events.trigger import Trigger
+from noisetop.events.waits import WaitBook
+
+
+@dataclass(slots=True)
+class Recording:
+    """Interruptions of a period, wherever they are stored."""
+
+    metadata: dict[str, Any]
+    """Host, kernel, command line, topology, isolation; see noisetop.machine.system.describe()."""
+    cpus: tuple[int, ...]
+    start_ns: int
+    end_ns: int
+    sources: list[Source]
+    """What the tables' ``source`` indexes; complete only after all chunks were read."""
+    read_chunks: Callable[[], Iterator[Interruptions]]
+    """Starts reading from the beginning. Within a CPU intervals come in the order of their end,
+    but for those that interrupted the writing of another one."""
+    triggers: list[Trigger] = field(default_factory=lambda: [Trigger()])
+    """What the tables' ``trigger`` indexes; complete only after all chunks were read."""
+    waits: WaitBook = field(default_factory=WaitBook)
+    """Of the victims; complete only after all chunks were read."""
+    stacks: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Kernel stacks of triggers by Trigger.stack, innermost function first."""
+    counters: PeriodCounters = field(default_factory=PeriodCounters)
+    """Side figures of the period, without events that take no time."""
+    tasks: dict[int, str] = field(default_factory=dict)
+    """Names of victims by tid; complete only after all chunks were read."""
+    ended: str = ""
+    """Why it ended, in words for the user; empty: as asked."""
+    damage: str = ""
+    """What is wrong with the file although it could be read; empty: nothing."""
+
+    @property
+    def duration_ns(self) -> int:
+        """Length of the recorded period."""
+        return self.end_ns - self.start_ns
+
+    def chunks(self) -> Iterator[Interruptions]:
+        """All interruptions, in tables of bounded size."""
+        return map(interrupting, self.read_chunks())
+
+    def all_chunks(self) -> Iterator[Interruptions]:
+        """All interruptions, and with them what is none: page faults, entries, moments of the
+        hardware."""
+        return self.read_chunks()

@@ -1,0 +1,1 @@
+"""The report of a recording as text."""

@@ -1,0 +1,1 @@
+"""A traced run: what to watch, until when, and into which file."""

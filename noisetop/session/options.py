@@ -1,0 +1,181 @@
+"""Options that say what to watch, shared by every verb that traces."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from noisetop.errors import UsageError
+from noisetop.machine import affinity, system
+from noisetop.machine.tasks import status_fields
+from noisetop.text.cpu_list import format_cpu_list
+from noisetop.tracing.backend import BACKENDS
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import RING_RECORDS
+
+_EVENT_BYTES = 64
+
+
+def add_run_arguments(parser: argparse.ArgumentParser, *, default_duration: str) -> None:
+    """Options of a traced run: what to watch, how the tool itself runs, and how long.
+
+    ``default_duration`` completes the help of -d: what ends a run without it.
+    """
+    _add_target(parser)
+    _add_tool(parser)
+    # The command line fills it with what stands after --.
+    parser.set_defaults(workload=[])
+    parser.add_argument(
+        "-d",
+        "--duration",
+        metavar="TIME",
+        help=f"how long, as in 500ms, 10s, 1m; default: {default_duration}",
+    )
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_argument_group("target")
+    what.add_argument(
+        "-c", "--cpus", metavar="LIST", help="CPUs, as in 2-3,6; default: isolated CPUs, else all"
+    )
+    what.add_argument("-C", "--cpu", dest="cpus", help=argparse.SUPPRESS)
+    what.add_argument("-p", "--pid", type=int, help="a process, with all its threads")
+    what.add_argument("--follow", action="store_true", help="with -p: also its child processes")
+    what.add_argument(
+        "--cgroup", metavar="PATH", type=Path, help="all processes of a control group (cgroup v2)"
+    )
+    what.add_argument(
+        "--faults",
+        action="store_true",
+        help="also time page faults of the target, counted apart from noise; adds 1 µs per fault",
+    )
+    what.add_argument(
+        "--entries",
+        action="store_true",
+        help="also time entries into the kernel other than system calls, on CPUs of nohz_full=; "
+        "adds 0.2 µs per entry and per system call",
+    )
+
+
+def _add_tool(parser: argparse.ArgumentParser) -> None:
+    tool = parser.add_argument_group("tracing")
+    tool.add_argument(
+        "-H",
+        "--housekeeping",
+        metavar="LIST",
+        help="CPUs for noisetop's own threads; default: CPUs that are not watched",
+    )
+    tool.add_argument("--house-keeping", dest="housekeeping", help=argparse.SUPPRESS)
+    tool.add_argument(
+        "--stacks",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="record the kernel stack of the sender of an interrupt; adds 2 µs per interrupt sent",
+    )
+    tool.add_argument(
+        "--ring-size",
+        metavar="KIB",
+        type=int,
+        default=RING_RECORDS * _EVENT_BYTES // 1024,
+        help="event buffer of each CPU, rounded down to a power of two; default: %(default)s",
+    )
+    tool.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        default="auto",
+        help="program loader: libbpf with the kernel's BTF, or BCC with kernel headers; "
+        "default: libbpf if the kernel has BTF",
+    )
+
+
+def ring_records(args: argparse.Namespace) -> int:
+    """Records per CPU that --ring-size asks for. Raises UsageError."""
+    kibibytes: int = args.ring_size
+    records = kibibytes * 1024 // _EVENT_BYTES
+    if not 16 <= records <= 1 << 22:
+        raise UsageError("--ring-size takes 1 to 262144 KiB")
+    return 1 << (records.bit_length() - 1)
+
+
+def target_of(args: argparse.Namespace) -> Target:
+    """What the options ask to watch. Raises UsageError."""
+    if args.pid is not None and args.cgroup is not None:
+        raise UsageError("give -p or --cgroup, not both")
+    if args.follow and args.pid is None:
+        raise UsageError("--follow goes with -p")
+    if args.pid is not None or args.cgroup is not None:
+        cpus = system.online_cpus() if args.cpus is None else _cpus_of(args)
+        if args.cgroup is not None:
+            return cgroup_target(args.cgroup, cpus)
+        return process_target(args.pid, cpus, follow=args.follow)
+    if args.cpus is not None:
+        return cpu_target(_cpus_of(args))
+    return cpu_target(system.isolated_cpus() or system.online_cpus())
+
+
+def _cpus_of(args: argparse.Namespace) -> tuple[int, ...]:
+    return system.cpus_from_list(args.cpus)
+
+
+def cpu_target(cpus: tuple[int, ...]) -> Target:
+    """CPU mode."""
+    noun = "CPU" if len(cpus) == 1 else "CPUs"
+    return Target(cpus, title=f"{noun} {format_cpu_list(cpus)}")
+
+
+def cgroup_target(path: Path, cpus: tuple[int, ...]) -> Target:
+    """The processes of a control group and of those below it. Raises UsageError.
+
+    ``path`` is a folder, or a name below where the cgroup2 file system is mounted.
+    """
+    root = system.cgroup2_root()
+    if root is None:
+        raise UsageError("no cgroup v2 file system is mounted: see /proc/mounts")
+    folder = (root / str(path).lstrip("/")) if not path.is_dir() else path.absolute()
+    if not folder.is_dir() or not folder.is_relative_to(root):
+        raise UsageError(f"{path} is no control group: see {root}")
+    level = len(folder.relative_to(root).parts)
+    # The number of a control group is that of its folder: kernfs, on 64 bit machines.
+    return Target(cpus, title=f"cgroup {path}", cgroup_id=folder.stat().st_ino, cgroup_level=level)
+
+
+def process_target(
+    pid: int, cpus: tuple[int, ...], name: str | None = None, *, follow: bool = False
+) -> Target:
+    """PID mode. Raises UsageError when there is no such process."""
+    tgid = _thread_group(pid)
+    if not tgid:
+        raise UsageError(f"there is no process {pid}: see ps -e")
+    if tgid != pid:
+        raise UsageError(f"{pid} is a thread of process {tgid}: use -p {tgid}")
+    title = f"PID {pid} ({name or system.task_name(pid)})"
+    return Target(cpus, pid=pid, title=title, follow=follow)
+
+
+def _thread_group(pid: int) -> int:
+    return int(status_fields(system.read_text(Path(f"/proc/{pid}/status"))).get("Tgid", "0"))
+
+
+def housekeeping_of(args: argparse.Namespace, target: Target) -> tuple[int, ...]:
+    """CPUs for our own threads, perhaps none. Raises UsageError."""
+    if args.housekeeping is not None:
+        return system.cpus_from_list(args.housekeeping)
+    if target.pid and target.pid != os.getpid():
+        return affinity.choose(affinity.allowed_cpus_of(target.pid))
+    return affinity.choose(target.cpus)
+
+
+def housekeeping_warning(housekeeping: tuple[int, ...], target: Target) -> str:
+    """Why our own threads perturb the measurement, and what to type; empty: they do not.
+
+    A process that may run on all CPUs leaves none, however few of them -c names.
+    """
+    if not housekeeping:
+        advice = "give one with -H LIST"
+        if not target.pid:
+            advice = f"watch fewer with -c, or {advice}"
+        return f"no housekeeping CPU: noisetop perturbs the measurement: {advice}"
+    if not target.pid and not set(housekeeping).isdisjoint(target.cpus):
+        return "housekeeping on a watched CPU perturbs the measurement: choose others with -H"
+    return ""

@@ -1,0 +1,204 @@
+"""One traced run, from the options to the published recording, for record, top and diagnose."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from noisetop.counters.losses import LOSSES
+from noisetop.errors import UsageError
+from noisetop.machine.system import nohz_full_cpus, online_cpus
+from noisetop.session.capture import Capture
+from noisetop.session.notice import notice
+from noisetop.session.options import (
+    housekeeping_of,
+    housekeeping_warning,
+    process_target,
+    ring_records,
+    target_of,
+)
+from noisetop.session.workload import Workload
+from noisetop.text.units import parse_duration
+from noisetop.tracing.backend import choose
+from noisetop.tracing.privileges import check_privileges
+from noisetop.tracing.stopper import Stopper, catch_signals
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
+
+_CHECK_INTERVAL_NS = 500_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A run that has ended, in figures."""
+
+    reason: str
+    """Why it ended, in words for the user; empty: as asked."""
+    duration_ns: int
+    event_count: int
+    """Records delivered."""
+    dropped: int
+    """Records lost, as ``Losses.total``."""
+
+
+class TracedRun:
+    """Traces once. Use as a context manager, and tracing() inside it.
+
+    Creating one checks all options and forks the command after ``--``, which does not start yet.
+    Inside the context signals end the run instead of the process. With ``output`` the run is
+    recorded there; ``live``: Tracer.read() is going to be called.
+
+    Raises UsageError for options that cannot be, NoisetopError where tracing is not possible.
+    """
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        *,
+        output: Path | None = None,
+        live: bool = False,
+        workload_output_fd: int = -1,
+    ) -> None:
+        self._stack = ExitStack()
+        self.capture = Capture(output, force=args.force) if output else None
+        records = ring_records(args)
+        self.stopper = Stopper(duration_ns=parse_duration(args.duration) if args.duration else 0)
+        self.target = _checked_target(args)
+        check_privileges()
+        self._backend = choose(args.backend)
+        self.workload: Workload | None = None
+        if args.workload:
+            self._prepare_workload(args, workload_output_fd)
+        self.housekeeping = housekeeping_of(args, self.target)
+        self.result: RunResult | None = None
+        """Set when tracing() has ended without an error."""
+        self._new_tracer = partial(
+            Tracer,
+            self.target,
+            keep_batches=live,
+            ring_records=records,
+            stacks=args.stacks,
+            faults=args.faults,
+            entries=args.entries,
+            housekeeping=self.housekeeping,
+            backend=self._backend,
+        )
+
+    def _prepare_workload(self, args: argparse.Namespace, output_fd: int) -> None:
+        """Without -c the command itself is what is watched."""
+        self.workload = Workload.prepare(args.workload, output_fd)
+        if args.cpus is None:
+            self.target = process_target(
+                self.workload.pid, online_cpus(), args.workload[0], follow=True
+            )
+
+    def __enter__(self) -> Self:
+        self._stack.callback(self.stopper.close)
+        if self.workload:
+            self._stack.callback(self.workload.close)
+        victim_pid = self.workload.pid if self.workload else self.target.pid
+        if victim_pid:
+            self.stopper.pidfd = os.pidfd_open(victim_pid)
+            self.stopper.process = self.target.title if self.target.pid else "the command"
+        self._stack.enter_context(catch_signals(self.stopper))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    @contextmanager
+    def tracing(self) -> Iterator[Tracer]:
+        """Creates the output, attaches, starts the window, the duration and the command. After the
+        block: stops the window, completes the output and gives it its name.
+
+        Until everything has started, an error leaves no file behind. After that, an error leaves
+        what was recorded in the partial file. Raises NoisetopError.
+        """
+        with self.capture.opened() if self.capture else nullcontext(-1) as spool_fd:
+            self._print_notices()
+            with self._new_tracer(spool_fd=spool_fd) as tracer:
+                self._start(tracer)
+                try:
+                    yield tracer
+                finally:
+                    if not tracer.end_ns:
+                        tracer.stop_window()
+                self._complete(tracer)
+        if self.capture:
+            self.capture.publish()
+
+    def _print_notices(self) -> None:
+        """Prints what the user should know before tracing starts."""
+        if warning := housekeeping_warning(self.housekeeping, self.target):
+            notice(warning)
+        if self._backend == "bcc":
+            notice("BCC compiles the programs for this kernel first")
+
+    def _start(self, tracer: Tracer) -> None:
+        """What comes before the window must not take time of it; the command comes last."""
+        if self.capture:
+            self.capture.write_head(tracer)
+        tracer.start_window(self.capture.symbols_block if self.capture else None)
+        self.stopper.start()
+        if self.workload:
+            self.workload.release()
+        if self.capture:
+            self.capture.worth_keeping = True
+
+    def _complete(self, tracer: Tracer) -> None:
+        if self.capture:
+            self.capture.end(tracer, self.stopper.reason)
+        self.result = RunResult(
+            reason=self.stopper.reason,
+            duration_ns=tracer.end_ns - tracer.start_ns,
+            event_count=tracer.event_count,
+            dropped=tracer.window_counters().of(LOSSES).total,
+        )
+
+    def wait(self, tracer: Tracer, meanwhile: Callable[[], object] | None = None) -> None:
+        """Returns when the run is to end: as asked, or because the output takes no more.
+
+        ``meanwhile`` is called about twice a second.
+        """
+        while not self.stopper.wait_until(time.monotonic_ns() + _CHECK_INTERVAL_NS):
+            if tracer.spool_errno:
+                self.stopper.stop(os.strerror(tracer.spool_errno))
+            elif meanwhile:
+                meanwhile()
+
+    def status(self) -> int:
+        """The exit status: that of the command where there is one, which ends if it still runs."""
+        if not self.workload:
+            return 0
+        if not self._workload_ended():
+            self.workload.terminate()
+        return self.workload.wait()
+
+    def _workload_ended(self) -> bool:
+        """Whether it was the end of the command that ended the run."""
+        return self.stopper.reason.endswith("exited")
+
+
+def _checked_target(args: argparse.Namespace) -> Target:
+    """What the options ask to watch; without CPUs where that is the command alone."""
+    if args.workload and not (args.pid is None and args.cgroup is None):
+        raise UsageError("give -p, --cgroup or a command after --, not two of them")
+    explicit = not (args.cpus is None and args.pid is None and args.cgroup is None)
+    target = target_of(args) if explicit or not args.workload else Target(())
+    cpus = target.cpus or online_cpus()
+    if args.entries and not set(nohz_full_cpus()).intersection(cpus):
+        raise UsageError("--entries takes a CPU of nohz_full=, and none is watched: leave it out")
+    return target

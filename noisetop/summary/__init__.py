@@ -1,0 +1,1 @@
+"""Events and counters of a period, aggregated."""

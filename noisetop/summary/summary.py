@@ -1,0 +1,314 @@
+"""Pure aggregation of interruptions: per CPU and source, exact to the nanosecond.
+
+The live view and the report of a recording use the same Summarizer, so they cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from noisetop._tables import Groups, add_up
+from noisetop.counters.period import PeriodCounters
+from noisetop.counters.section import event_classes
+from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
+from noisetop.events.trigger import Trigger
+from noisetop.events.waits import TaskWait
+from noisetop.summary.max_single import LongestIntervals
+from noisetop.summary.trigger_totals import TriggerSummary, TriggerTotals, largest_first
+from noisetop.tables.group_sums import COUNT, TOTAL, Sums, no_sums, widened
+from noisetop.tables.histogram import BUCKETS, Counts, percentile_ns
+from noisetop.tables.rows import select
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSummary:
+    """One source on one CPU, or on all watched CPUs together. ``idle_*`` is no noise."""
+
+    source: Source
+    count: int
+    """Interruptions of a victim."""
+    net_ns: int
+    max_ns: int
+    """Largest net time of one interruption."""
+    max_start_ns: int
+    """When that one began, CLOCK_MONOTONIC."""
+    idle_count: int
+    idle_ns: int
+    histogram: Counts = field(repr=False, compare=False)
+    """Net times of ``count``, buckets of noisetop.tables.histogram."""
+    triggers: tuple[TriggerSummary, ...] = ()
+    """Who caused the noise, largest net time first; together ``count`` and ``net_ns``."""
+
+    @property
+    def mean_ns(self) -> float:
+        """Mean net time."""
+        return self.net_ns / self.count if self.count else 0.0
+
+    def percentile_ns(self, share: float) -> int:
+        """Net time that at most ``1 - share`` of the interruptions exceed, within 6.25 %."""
+        return percentile_ns(self.histogram, share, self.max_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassTotal:
+    """Count and net time of one class on one CPU."""
+
+    count: int
+    net_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSummary:
+    """One watched CPU; ``cpu`` is None in the sum over all of them."""
+
+    cpu: int | None
+    noise_ns: int
+    idle_ns: int
+    max_single_ns: int
+    """Longest contiguous interval of noise."""
+    max_single_start_ns: int
+    sources: tuple[SourceSummary, ...]
+    """Largest net time first."""
+    side: Mapping[str, tuple[SourceSummary, ...]] = field(default_factory=dict)
+    """By class: what is traced beside the noise and is no part of it, such as page faults of the
+    victims and entries into the kernel; largest net time first."""
+
+    @property
+    def count(self) -> int:
+        """Interruptions of a victim."""
+        return sum(source.count for source in self.sources)
+
+    def by_class(self) -> dict[str, ClassTotal]:
+        """Totals of each class that occurred."""
+        totals: dict[str, ClassTotal] = {}
+        for source in self.sources:
+            before = totals.get(source.source.noise_class, ClassTotal(0, 0))
+            totals[source.source.noise_class] = ClassTotal(
+                before.count + source.count, before.net_ns + source.net_ns
+            )
+        return totals
+
+
+@dataclass(frozen=True, slots=True)
+class VictimWait:
+    """A thread that could have run but did not."""
+
+    tid: int
+    name: str
+    wait: TaskWait
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Everything that a view shows about a period."""
+
+    start_ns: int
+    end_ns: int
+    cpus: tuple[CpuSummary, ...]
+    counters: PeriodCounters = field(default_factory=PeriodCounters)
+    """Side figures; no part of the noise."""
+    tasks: dict[int, str] = field(default_factory=dict)
+    """Names of victims by tid."""
+    waits: tuple[VictimWait, ...] = ()
+    """Of the victims, longest first."""
+
+    @property
+    def duration_ns(self) -> int:
+        """Length of the period."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def noise_ns(self) -> int:
+        """Noise on all watched CPUs."""
+        return sum(cpu.noise_ns for cpu in self.cpus)
+
+    def all_cpus(self) -> CpuSummary:
+        """The watched CPUs taken together."""
+        worst = max(self.cpus, key=lambda cpu: cpu.max_single_ns, default=None)
+        return CpuSummary(
+            cpu=None,
+            noise_ns=self.noise_ns,
+            idle_ns=sum(cpu.idle_ns for cpu in self.cpus),
+            max_single_ns=worst.max_single_ns if worst else 0,
+            max_single_start_ns=worst.max_single_start_ns if worst else 0,
+            sources=_merged(source for cpu in self.cpus for source in cpu.sources),
+            side={
+                name: _merged(one for cpu in self.cpus for one in cpu.side.get(name, ()))
+                for name in dict.fromkeys(name for cpu in self.cpus for name in cpu.side)
+            },
+        )
+
+
+def _merged(parts: Iterable[SourceSummary]) -> tuple[SourceSummary, ...]:
+    """The parts of each source as one."""
+    merged: dict[Source, list[SourceSummary]] = {}
+    for part in parts:
+        merged.setdefault(part.source, []).append(part)
+    return _largest_first(_merge(same) for same in merged.values())
+
+
+def _merge(parts: Sequence[SourceSummary]) -> SourceSummary:
+    worst = max(parts, key=lambda part: part.max_ns)
+    return SourceSummary(
+        source=worst.source,
+        count=sum(part.count for part in parts),
+        net_ns=sum(part.net_ns for part in parts),
+        max_ns=worst.max_ns,
+        max_start_ns=worst.max_start_ns,
+        idle_count=sum(part.idle_count for part in parts),
+        idle_ns=sum(part.idle_ns for part in parts),
+        histogram=np.sum([part.histogram for part in parts], axis=0),
+        triggers=largest_first(one for part in parts for one in part.triggers),
+    )
+
+
+def _largest_first(sources: Iterable[SourceSummary]) -> tuple[SourceSummary, ...]:
+    return tuple(sorted(sources, key=lambda one: (-one.net_ns, -one.idle_ns, one.source.path)))
+
+
+def _longest_first(
+    waits: Mapping[int, TaskWait], tasks: Mapping[int, str]
+) -> tuple[VictimWait, ...]:
+    found = [VictimWait(tid, tasks.get(tid, ""), wait) for tid, wait in waits.items()]
+    return tuple(sorted(found, key=lambda one: (-one.wait.sum_ns, one.tid)))
+
+
+class _Row(NamedTuple):
+    """What a row of the figures is about."""
+
+    cpu: int
+    source: int
+    """Number of it."""
+    is_side: bool
+    """No interruption, so no noise."""
+
+
+@dataclass(slots=True)
+class Summarizer:
+    """Folds tables of interruptions, in any number of pieces, into a Summary.
+
+    ``sources`` and ``triggers`` are the lists that the tables index; they may grow between calls.
+    """
+
+    cpus: tuple[int, ...]
+    sources: Sequence[Source]
+    triggers: Sequence[Trigger]
+    _rows: list[_Row] = field(default_factory=list)
+    """Of the figures."""
+    _groups: Groups = field(default_factory=lambda: Groups(2))
+    _noise: Sums = field(default_factory=no_sums)
+    _idle: Sums = field(default_factory=no_sums)
+    _histogram: npt.NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros((0, BUCKETS), np.int64)
+    )
+    intervals: LongestIntervals = field(default_factory=lambda: LongestIntervals(keep=1))
+    """Finds the longest intervals; say how many to keep."""
+    _by_trigger: TriggerTotals = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._by_trigger = TriggerTotals(self.triggers)
+
+    def add(self, table: Interruptions) -> None:
+        """Adds interruptions; those of one CPU about in the order in which they ended, see
+        noisetop.summary.max_single.HOLD_NS."""
+        noise = table["victim_tid"] != 0
+        if not noise.all():
+            idle = select(table, ~noise)
+            rows = self._rows_of(idle)
+            add_up((rows, idle["net_ns"], idle["start_ns"]), self._idle, None)
+            table = select(table, noise)
+        rows = self._rows_of(table)
+        add_up((rows, table["net_ns"], table["start_ns"]), self._noise, self._histogram)
+        self._by_trigger.add(rows, table["trigger"], table["net_ns"])
+        self.intervals.add(select(table, table["flags"] & Flag.OUTERMOST != 0))
+
+    def _rows_of(self, table: Interruptions) -> npt.NDArray[np.uint32]:
+        """Row of each interruption; grows the arrays by the rows that are new."""
+        rows = np.empty(len(table), np.uint32)
+        cpus, sources = table["cpu"], table["source"]
+        fresh = self._groups.numbers((cpus, sources), rows)
+        if fresh:
+            levels = table["level"]
+            self._rows += [
+                _Row(int(cpus[first]), int(sources[first]), bool(levels[first] == SIDE_LEVEL))
+                for first in fresh
+            ]
+            self._noise = widened(self._noise, len(self._rows))
+            self._idle = widened(self._idle, len(self._rows))
+            more = np.zeros((len(fresh), BUCKETS), np.int64)
+            self._histogram = np.concatenate([self._histogram, more])
+        return rows
+
+    def summary(
+        self,
+        start_ns: int,
+        end_ns: int,
+        counters: PeriodCounters | None = None,
+        tasks: dict[int, str] | None = None,
+        waits: Mapping[int, TaskWait] | None = None,
+    ) -> Summary:
+        """What was added so far, as the summary of the period from ``start_ns`` to ``end_ns``."""
+        by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
+        side: dict[int, list[SourceSummary]] = {}
+        moments: list[tuple[int, Source, int]] = []
+        for row, found in zip(self._rows, self._by_row(), strict=True):
+            if not row.is_side:
+                by_cpu.setdefault(row.cpu, []).append(found)
+            elif found.source.noise_class in event_classes():
+                moments.append((row.cpu, found.source, found.count + found.idle_count))
+            else:
+                by_cpu.setdefault(row.cpu, [])
+                side.setdefault(row.cpu, []).append(found)
+        cpus = tuple(
+            self._cpu(cpu, sources, side.get(cpu, ())) for cpu, sources in sorted(by_cpu.items())
+        )
+        tasks = tasks or {}
+        return Summary(
+            start_ns,
+            end_ns,
+            cpus,
+            (counters or PeriodCounters()).with_events(moments),
+            tasks,
+            _longest_first(waits or {}, tasks),
+        )
+
+    def _by_row(self) -> Iterator[SourceSummary]:
+        """Row by row. The numbers leave NumPy together: one by one they are most of the cost."""
+        noise, idle = self._noise.tolist(), self._idle.tolist()
+        histograms = self._histogram.copy()
+        triggers = self._by_trigger.by_row()
+        for row, about in enumerate(self._rows):
+            count, net_ns, max_ns, max_start_ns = noise[row]
+            yield SourceSummary(
+                source=self.sources[about.source],
+                count=count,
+                net_ns=net_ns,
+                max_ns=max_ns if count else 0,
+                max_start_ns=max_start_ns,
+                idle_count=idle[row][COUNT],
+                idle_ns=idle[row][TOTAL],
+                histogram=histograms[row],
+                triggers=triggers.get(row, ()),
+            )
+
+    def _cpu(
+        self, cpu: int, sources: list[SourceSummary], side: Iterable[SourceSummary]
+    ) -> CpuSummary:
+        longest = self.intervals.longest_of(cpu)
+        classes: dict[str, list[SourceSummary]] = {}
+        for one in side:
+            classes.setdefault(one.source.noise_class, []).append(one)
+        return CpuSummary(
+            cpu=cpu,
+            noise_ns=sum(one.net_ns for one in sources),
+            idle_ns=sum(one.idle_ns for one in sources),
+            max_single_ns=longest.noise_ns if longest else 0,
+            max_single_start_ns=longest.start_ns if longest else 0,
+            sources=_largest_first(sources),
+            side={name: _largest_first(found) for name, found in sorted(classes.items())},
+        )

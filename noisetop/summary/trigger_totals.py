@@ -1,0 +1,138 @@
+"""Count and time of each trigger of each source, exact and in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from noisetop._tables import add_up
+from noisetop.events.trigger import Trigger
+from noisetop.tables.dictionary import DictionaryEncoder
+from noisetop.tables.group_sums import COUNT, LARGEST, TOTAL, Sums, no_sums, widened
+
+KEPT = 64
+"""Triggers of a source that are told apart."""
+OTHERS = Trigger(context="others")
+"""Stands for all that came after these."""
+_REST = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerSummary:
+    """What one trigger caused of one source. An empty trigger: the cause is not known."""
+
+    trigger: Trigger
+    """Without the stack that it had at the time."""
+    count: int
+    net_ns: int
+    max_ns: int
+    """Largest net time of one interruption."""
+
+
+def largest_first(parts: Iterable[TriggerSummary]) -> tuple[TriggerSummary, ...]:
+    """Adds up those of the same trigger; what is beyond the largest ``KEPT`` becomes OTHERS."""
+    sums: dict[Trigger, list[int]] = {}
+    for part in parts:
+        so_far = sums.setdefault(part.trigger, [0, 0, 0])
+        so_far[0] += part.count
+        so_far[1] += part.net_ns
+        if part.max_ns > so_far[2]:
+            so_far[2] = part.max_ns
+    return _bounded(TriggerSummary(trigger, *numbers) for trigger, numbers in sums.items())
+
+
+def _bounded(parts: Iterable[TriggerSummary]) -> tuple[TriggerSummary, ...]:
+    """Largest first; what is beyond the largest ``KEPT`` joins OTHERS. No trigger comes twice."""
+    merged = {part.trigger: part for part in parts}
+    others = merged.pop(OTHERS, None)
+    ordered = sorted(merged.values(), key=_order)
+    if len(ordered) <= KEPT and others is None:
+        return tuple(ordered)
+    rest = [*ordered[KEPT:], *([others] if others else [])]
+    kept = [*ordered[:KEPT], *([_sum(OTHERS, rest)] if rest else [])]
+    return tuple(sorted(kept, key=_order))
+
+
+def _order(one: TriggerSummary) -> tuple[int, int, Trigger]:
+    return -one.net_ns, -one.count, one.trigger
+
+
+def _sum(trigger: Trigger, parts: Sequence[TriggerSummary]) -> TriggerSummary:
+    return TriggerSummary(
+        trigger,
+        count=sum(part.count for part in parts),
+        net_ns=sum(part.net_ns for part in parts),
+        max_ns=max(part.max_ns for part in parts),
+    )
+
+
+@dataclass(slots=True)
+class TriggerTotals:
+    """Sums by the row of a source and trigger.
+
+    ``triggers`` is the list that the tables index; it may grow between calls. Of each source the
+    triggers that come first are kept apart, so that results do not depend on how tables were cut.
+    """
+
+    triggers: Sequence[Trigger]
+    _groups: list[Trigger] = field(default_factory=list)
+    _group_of: dict[Trigger, int] = field(default_factory=dict)
+    _group_of_number: dict[int, int] = field(default_factory=dict)
+    _slots: dict[int, dict[int, int]] = field(default_factory=dict)
+    """By row and group, where the sums stand; ``_REST`` is the group of what is not kept."""
+    _used: int = 0
+    _sums: Sums = field(default_factory=no_sums)
+    _encoder: DictionaryEncoder = field(default_factory=lambda: DictionaryEncoder(2))
+
+    def add(
+        self,
+        row: npt.NDArray[np.uint32],
+        trigger: npt.NDArray[np.uint32],
+        net_ns: npt.NDArray[np.uint64],
+    ) -> None:
+        """Adds interruptions, as the row of their source, their trigger and net time."""
+        slots = self._encoder.numbers(
+            (row, trigger),
+            lambda at: self._slot(int(row[at]), self._group(int(trigger[at]))),
+        )
+        self._sums = widened(self._sums, self._used)
+        add_up((slots, net_ns, net_ns), self._sums, None)
+
+    def _group(self, number: int) -> int:
+        group = self._group_of_number.get(number)
+        if group is not None:
+            return group
+        trigger = self.triggers[number]._replace(stack=-1)
+        group = self._group_of.setdefault(trigger, len(self._groups))
+        if group == len(self._groups):
+            self._groups.append(trigger)
+        self._group_of_number[number] = group
+        return group
+
+    def _slot(self, row: int, group: int) -> int:
+        slots = self._slots.setdefault(row, {})
+        if group not in slots and len(slots) >= KEPT:
+            group = _REST
+        if group not in slots:
+            slots[group] = self._used
+            self._used += 1
+        return slots[group]
+
+    def by_row(self) -> dict[int, tuple[TriggerSummary, ...]]:
+        """The triggers of each source that has any, largest net time first."""
+        sums = self._sums.tolist()
+        return {
+            row: _bounded(
+                TriggerSummary(
+                    OTHERS if group == _REST else self._groups[group],
+                    sums[slot][COUNT],
+                    sums[slot][TOTAL],
+                    sums[slot][LARGEST],
+                )
+                for group, slot in slots.items()
+            )
+            for row, slots in self._slots.items()
+        }

@@ -1,0 +1,170 @@
+"""The worst interruptions of a recording: its longest intervals of noise, and their parts."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from noisetop.events.interruption import INTERRUPTION, Interruptions, Source, interrupting
+from noisetop.events.trigger import Trigger
+from noisetop.recording.prefetch import read_ahead
+from noisetop.recording.recording import Recording
+from noisetop.summary.max_single import HOLD_NS, LongestIntervals, NoiseInterval
+from noisetop.summary.recorded import summary_from
+from noisetop.summary.summary import Summarizer, Summary
+from noisetop.tables.rows import joined, select
+
+MAX_PARTS = 8
+_SETTLED_NS = 2 * HOLD_NS
+_TABLES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One interruption inside a interval."""
+
+    source: Source
+    start_ns: int
+    net_ns: int
+    depth: int
+    """How many others it interrupted in turn."""
+    trigger: Trigger
+    """Who caused it; empty: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorstInterruption:
+    """A interval, its largest parts in the order in which they began, and how much is left out."""
+
+    interval: NoiseInterval
+    victim_tid: int
+    parts: tuple[Part, ...]
+    more_count: int
+    more_ns: int
+
+
+@dataclass(slots=True)
+class _Collector:
+    """The largest parts of one interval."""
+
+    interval: NoiseInterval
+    count: int = 0
+    net_ns: int = 0
+    largest: Interruptions = field(default_factory=lambda: np.empty(0, INTERRUPTION))
+
+    def add(self, chunk: Interruptions) -> None:
+        """Takes from a table what belongs to it: noise inside its bounds, on its CPU."""
+        start = chunk["start_ns"]
+        inside = (start >= self.interval.start_ns) & (chunk["cpu"] == self.interval.cpu)
+        inside &= (chunk["victim_tid"] != 0) & (start + chunk["gross_ns"] <= self.interval.end_ns)
+        mine = select(chunk, inside)
+        self.count += len(mine)
+        self.net_ns += int(mine["net_ns"].sum())
+        both = joined([self.largest, mine])
+        order = np.argsort(both["net_ns"], kind="stable")[::-1]
+        self.largest = select(both, order[:MAX_PARTS])
+
+    def result(self, sources: Sequence[Source], triggers: Sequence[Trigger]) -> WorstInterruption:
+        rows = self.largest[np.lexsort((self.largest["level"], self.largest["start_ns"]))]
+        parts = tuple(
+            Part(
+                sources[row["source"]],
+                int(row["start_ns"]),
+                int(row["net_ns"]),
+                _depth(rows, row),
+                triggers[row["trigger"]],
+            )
+            for row in rows
+        )
+        return WorstInterruption(
+            interval=self.interval,
+            victim_tid=int(rows["victim_tid"][0]) if len(rows) else 0,
+            parts=parts,
+            more_count=self.count - len(parts),
+            more_ns=self.net_ns - sum(part.net_ns for part in parts),
+        )
+
+
+def _depth(rows: Interruptions, row: np.void) -> int:
+    ends = rows["start_ns"] + rows["gross_ns"]
+    around = (rows["start_ns"] <= row["start_ns"]) & (ends >= row["start_ns"] + row["gross_ns"])
+    return int((around & (rows["level"] < row["level"])).sum())
+
+
+@dataclass(slots=True)
+class _Parts:
+    """Collects the parts of the longest intervals while a recording is read once.
+
+    Tables are kept until all that they belong to is settled; then what can still be among the
+    longest takes its parts from them.
+    """
+
+    intervals: LongestIntervals
+    _tables: deque[tuple[int, Interruptions]] = field(default_factory=deque)
+    """With the end of the last interruption in each."""
+    _newest_ns: int = 0
+    _by_start: dict[tuple[int, int], _Collector] = field(default_factory=dict)
+
+    def add(self, chunk: Interruptions) -> None:
+        """Takes a table that the intervals know already."""
+        noise = select(chunk, chunk["victim_tid"] != 0)
+        if not len(noise):
+            return
+        last_ns = int((noise["start_ns"] + noise["gross_ns"]).max())
+        self._tables.append((last_ns, noise))
+        self._newest_ns = max(self._newest_ns, last_ns)
+        settled_ns = self._newest_ns - _SETTLED_NS
+        if len(self._tables) > _TABLES and self._tables[_TABLES // 2][0] < settled_ns:
+            self._settle(settled_ns)
+
+    def _settle(self, before_ns: int) -> None:
+        intervals = self.intervals.candidates()
+        known = {(one.cpu, one.start_ns) for one in intervals}
+        self._by_start = {key: one for key, one in self._by_start.items() if key in known}
+        while self._tables and self._tables[0][0] < before_ns:
+            self._collect(intervals, self._tables.popleft()[1])
+
+    def _collect(self, intervals: Sequence[NoiseInterval], table: Interruptions) -> None:
+        first_ns, last_ns = int(table["start_ns"].min()), int(table["start_ns"].max())
+        for interval in intervals:
+            if interval.start_ns <= last_ns and interval.end_ns >= first_ns:
+                key = interval.cpu, interval.start_ns
+                collector = self._by_start.setdefault(key, _Collector(interval))
+                collector.interval = interval
+                collector.add(table)
+
+    def collectors(self) -> list[_Collector]:
+        """Of the longest intervals, longest first, once all tables were added."""
+        worst = self.intervals.worst()
+        for _, table in self._tables:
+            self._collect(worst, table)
+        self._tables.clear()
+        found = [self._by_start[one.cpu, one.start_ns] for one in worst]
+        for collector, interval in zip(found, worst, strict=True):
+            collector.interval = interval
+        return found
+
+
+def summarize_with_worst(
+    recording: Recording, keep: int, tap: Callable[[Interruptions], None] | None = None
+) -> tuple[Summary, tuple[WorstInterruption, ...]]:
+    """The summary, and the longest intervals, longest first. Reads the recording once; ``tap`` is
+    given all of its chunks as well."""
+    intervals = LongestIntervals(keep)
+    summarizer = Summarizer(
+        recording.cpus, recording.sources, recording.triggers, intervals=intervals
+    )
+    parts = _Parts(intervals)
+    for chunk in read_ahead(recording.all_chunks()):
+        summarizer.add(chunk)
+        parts.add(interrupting(chunk))
+        if tap:
+            tap(chunk)
+    collectors = parts.collectors()
+    summary = summary_from(recording, summarizer)
+    return summary, tuple(
+        collector.result(recording.sources, recording.triggers) for collector in collectors
+    )

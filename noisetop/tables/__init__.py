@@ -1,0 +1,1 @@
+"""What goes through every row of a table; knows no kernel."""

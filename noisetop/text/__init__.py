@@ -1,0 +1,1 @@
+"""How figures, names and CPU lists are written and read."""

@@ -1,0 +1,1 @@
+"""The kernel side: programs attached, rings drained, machine watched."""

@@ -1,0 +1,41 @@
+"""Adds the names of kernel functions to a recording while it grows."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+_INTERVAL_S = 0.25
+"""A recording that is cut short lacks the names that first occurred in its last moments: these."""
+
+
+@dataclass(slots=True)
+class SymbolWriter:
+    """Owns the thread that asks for new names and appends them."""
+
+    new_block: Callable[[], bytes]
+    """The names that are new, as a block; empty where there is none. May raise OSError."""
+    append: Callable[[bytes], None]
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """From now on names are written soon after they occur."""
+        self._thread = threading.Thread(target=self._run, name="symbols", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Nothing is appended after this. May be called again."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _run(self) -> None:
+        # Whoever writes the end of the recording meets the same error, and reports it.
+        with contextlib.suppress(OSError):
+            while not self._stop.wait(_INTERVAL_S):
+                if block := self.new_block():
+                    self.append(block)

@@ -1,0 +1,345 @@
+"""Runs the kernel side: what to watch, and from which CPUs. The only importer of _native."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from noisetop import _native
+from noisetop.counters.cpu_counters import counts_by_cpu, read_cpu_counters
+from noisetop.counters.offline_cpus import OfflineInterval
+from noisetop.counters.period import CountersWatch, PeriodCounters
+from noisetop.errors import NoisetopError
+from noisetop.events.decoder import RecordReader
+from noisetop.events.interruption import Interruptions
+from noisetop.events.layout import Layout
+from noisetop.events.source_names import Names
+from noisetop.events.symbols import KALLSYMS, SymbolTable, read_kallsyms
+from noisetop.machine import affinity, system
+from noisetop.machine.proc_interrupts import softirq_names
+from noisetop.recording.raw_file import offline_block
+from noisetop.tracing import bcc
+from noisetop.tracing.backend import choose
+from noisetop.tracing.cpu_hotplug import HotplugWatch
+from noisetop.tracing.interrupt_vectors import vectors_not_taken
+from noisetop.tracing.privileges import explain
+from noisetop.tracing.symbol_writer import SymbolWriter
+from noisetop.tracing.target import Target
+
+RING_RECORDS = 1 << 16
+"""Records per CPU: 4 MiB, 1.6 million a second between two visits of the drain thread."""
+DRAIN_INTERVAL_NS = 40_000_000
+_RINGS_LIMIT_BYTES = 256 << 20
+_BATCH_LIMIT_BYTES = 256 << 20
+_SETTLE_S = 0.05
+_SAMPLE_S = 0.2
+_SAMPLE_RECORDS = 50
+"""Where there are fewer in that time, those of attaching count as well."""
+_SOFTWARE_EVENT = "perf_event"
+"""Section of the programs that only run when asked for."""
+_PAIR = re.compile(r"_entry$|_exit$|(?<=_execute)_(start|end)$")
+_ENTRIES = ("entry_begin", "entry_end")
+_TWINS = ("_twin_1", "_twin_2")  # each makes up for the other's misses: bpf/timer.bpf.c
+
+
+@dataclass(slots=True)
+class Tracer:
+    """A context manager: loads and attaches on entry, leaves nothing in the kernel on exit."""
+
+    target: Target
+    spool_fd: int = -1
+    """Where the drain thread writes a recording; -1: nowhere."""
+    keep_batches: bool = True
+    """Whether read() is going to be called."""
+    ring_records: int = RING_RECORDS
+    stacks: bool = False
+    """Whether to take the stack of whoever sends an interrupt."""
+    faults: bool = False
+    """Whether to time the page faults of the victims."""
+    entries: bool = False
+    """Whether to time entries into the kernel, which the kernel tells on CPUs of ``nohz_full=``."""
+    housekeeping: tuple[int, ...] = ()
+    """CPUs for the tool's own threads; empty: none left."""
+    backend: str = field(default_factory=choose)
+    """``libbpf`` or ``bcc``, as choose() says."""
+    layout: Layout = field(init=False)
+    reader: RecordReader = field(init=False)
+    names: Names = field(init=False)
+    bpf_ns_per_record: float | None = None
+    """Run time of all programs for each record, sampled before the window; None: not measured."""
+    counters: CountersWatch = field(default_factory=CountersWatch)
+    """Side figures; read from the start of the window to its end."""
+    start_ns: int = 0
+    end_ns: int = 0
+    _session: _native.Session = field(init=False)
+    _hotplug: HotplugWatch = field(init=False)
+    _symbol_writer: SymbolWriter | None = None
+    _symbols: SymbolTable | None = None
+    _lost: tuple[str, ...] = ()
+    _not_taken: frozenset[str] = frozenset()
+
+    def __enter__(self) -> Self:
+        if self.housekeeping:
+            affinity.bind(self.housekeeping)
+        self.layout = Layout.from_native(_native.layout())
+        self.names = Names(softirq_names(), system.irq_actions(), self._read_symbols)
+        self.reader = RecordReader(self.layout, self.names)
+        self._not_taken = vectors_not_taken()
+        try:
+            self._session = self._open_session()
+            if self.backend == "bcc":
+                self._compile()
+            self._check_entries()
+            if self.target.follow:
+                self._add_tree()
+            self.counters.open(self)
+            self._attach()
+        except _native.TracerError as error:
+            self._discard()
+            raise explain(error.args[0], error.args[1], error.args[2]) from None
+        except BaseException:
+            self._discard()
+            raise
+        return self
+
+    def _open_session(self) -> _native.Session:
+        return _native.Session(
+            cpus=self.target.cpus,
+            others=tuple(c for c in system.present_cpus() if c not in self.target.cpus),
+            victims=self.layout.victims[self.target.victims],
+            victim_tgid=self.target.pid,
+            victim_cgroup=self.target.cgroup_id,
+            victim_cgroup_level=self.target.cgroup_level,
+            csd_callback=self._csd_callback(),
+            tick_function=self._tick_function(),
+            stacks=self.stacks,
+            faults=self.faults and self.backend != "bcc",
+            entries=self.entries and self.backend != "bcc",
+            compiled=self.backend == "bcc",
+            ring_records=self._bounded_ring_records(),
+            spool_fd=self.spool_fd,
+            drain_cpu=self.housekeeping[0] if self.housekeeping else -1,
+            drain_interval_ns=DRAIN_INTERVAL_NS,
+            batch_limit=_BATCH_LIMIT_BYTES if self.keep_batches else 0,
+        )
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._discard()
+
+    def _discard(self) -> None:
+        self.counters.close()
+        with contextlib.suppress(AttributeError):  # failed before there was one
+            self._hotplug.close()
+        if self._symbol_writer is not None:
+            self._symbol_writer.close()
+        with contextlib.suppress(AttributeError):
+            self._session.close()
+
+    def _compile(self) -> None:
+        """Has BCC make the programs and loads them; what the kernel refuses is left out."""
+        unit = bcc.TranslationUnit(
+            programs=_native.programs(),
+            source_ids={kind.name: number for number, kind in self.layout.kinds.items()},
+            per_cpu=bcc.per_cpu_symbols(KALLSYMS),
+            **self._session.translation_unit(),
+        )
+        sources = Path(_native.__file__).with_name("bpf")
+        compiled = bcc.compile_programs(unit, sources, bcc.find_interpreter())
+        self._lost = compiled.lost
+        for name, code in compiled.code.items():
+            self._session.load_program(name, code)
+
+    def _check_entries(self) -> None:
+        """Raises NoisetopError where entries are asked for and the kernel does not tell them."""
+        loaded = {program["name"] for program in self._session.programs() if program["loaded"]}
+        if self.entries and not loaded.issuperset(_ENTRIES):
+            raise NoisetopError(
+                "entries cannot be told here (user_exit, with BTF and Linux 5.15): "
+                "leave out --entries"
+            )
+
+    def _add_tree(self) -> None:
+        for pid in system.process_tree(self.target.pid):
+            self._session.add_victim(pid)
+
+    def _bounded_ring_records(self) -> int:
+        """The wanted size, halved until the rings of all CPUs stay within 256 MiB."""
+        records = self.ring_records
+        while records * 64 * len(self.target.cpus) > _RINGS_LIMIT_BYTES and records > 1024:
+            records //= 2
+        return records
+
+    def _csd_callback(self) -> int:
+        """What ipi_send_cpu names for calls that csd_queue_cpu tells more about, if it does."""
+        return self._read_symbols().address("generic_smp_call_function_single_interrupt")
+
+    def _tick_function(self) -> int:
+        """What the tick's timer calls. Kernels up to 6.8 have a function of the newer name too, for
+        ticks without precise timers."""
+        table = self._read_symbols()
+        return table.address("tick_sched_timer") or table.address("tick_nohz_handler")
+
+    def _read_symbols(self) -> SymbolTable:
+        if self._symbols is None:
+            self._symbols = read_kallsyms()
+        return self._symbols
+
+    def _attach(self) -> None:
+        """Attaches, and samples what the programs cost: the kernel's BPF statistics cost something
+        themselves, so they are off again before the window starts."""
+        stats_fd = self._enable_stats()
+        try:
+            self._session.attach()
+            time.sleep(_SETTLE_S)  # until the interrupts of patching are over
+            if stats_fd >= 0:
+                self.bpf_ns_per_record = self._sample_cost()
+        finally:
+            if stats_fd >= 0:
+                os.close(stats_fd)
+        time.sleep(_SETTLE_S)
+
+    def _sample_cost(self) -> float | None:
+        """What the programs take for each record; None where nothing happens."""
+        ns, records = self._run_time_and_records()
+        time.sleep(_SAMPLE_S)
+        all_ns, all_records = self._run_time_and_records()
+        if all_records - records >= _SAMPLE_RECORDS:
+            return (all_ns - ns) / (all_records - records)
+        return all_ns / all_records if all_records else None
+
+    def _run_time_and_records(self) -> tuple[int, int]:
+        run_ns = sum(program["run_time_ns"] for program in self._session.programs())
+        return run_ns, self._session.counters()["records"]
+
+    def _enable_stats(self) -> int:
+        try:
+            return self._session.enable_stats()
+        except _native.TracerError:  # needs CAP_SYS_ADMIN; without it the cost stays unknown
+            return -1
+
+    def start_window(self, symbols_block: Callable[[], bytes] | None = None) -> None:
+        """What begins from now on counts; a recording learns the moment, and as it grows the names
+        that ``symbols_block`` gives."""
+        self.start_ns = self._session.start_window()
+        self._hotplug = HotplugWatch(self.target.cpus, self._cpus_changed)
+        self._hotplug.open()
+        self.counters.start()
+        if symbols_block is not None:
+            self._symbol_writer = SymbolWriter(symbols_block, self._session.append)
+            self._symbol_writer.start()
+
+    def stop_window(self) -> None:
+        """Nothing that ends later counts; what ended before is delivered by the next read()."""
+        self._hotplug.close()
+        if self._symbol_writer is not None:
+            self._symbol_writer.close()
+        self.counters.about_to_stop()
+        self.end_ns = self._session.stop_window()
+        self.counters.stop()
+
+    def _cpus_changed(self, online: frozenset[int], intervals: tuple[OfflineInterval, ...]) -> None:
+        """The kernel lets threads of a CPU that goes offline run anywhere: ours are bound again to
+        the housekeeping CPUs. A recording gets the intervals at once, as it may be cut short."""
+        if housekeeping := self.housekeeping_now(online):
+            affinity.bind(housekeeping)
+        if self.spool_fd >= 0:
+            self._session.append(offline_block(self.layout, intervals))
+
+    def housekeeping_now(self, online: Iterable[int]) -> tuple[int, ...]:
+        """The housekeeping CPUs among some; empty when none of them is left."""
+        return tuple(cpu for cpu in self.housekeeping if cpu in online)
+
+    def housekeeping_online(self) -> tuple[int, ...]:
+        """The housekeeping CPUs that are online now."""
+        return self.housekeeping_now(system.online_cpus())
+
+    def offline_intervals(self) -> tuple[OfflineInterval, ...]:
+        """When CPUs were offline since the window started."""
+        return self._hotplug.intervals()
+
+    def window_counters(self) -> PeriodCounters:
+        """The side figures since the window started, up to now or to its end."""
+        watch = self.counters
+        end_ns = self.end_ns or time.monotonic_ns()
+        return watch.between(watch.at_start, watch.read(), self.start_ns, end_ns)
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """The watched CPUs."""
+        return self.target.cpus
+
+    def read(self) -> Interruptions:
+        """What was traced since the last call; all of it once the window has ended."""
+        complete_ns = time.monotonic_ns()
+        records = np.frombuffer(self._session.read(), self.layout.event)
+        return self.reader.read(records, last=bool(self.end_ns), complete_ns=complete_ns)
+
+    def append(self, content: bytes) -> None:
+        """Writes to the recording, between the blocks of the drain thread: all or nothing.
+
+        Raises OSError when the file takes no more.
+        """
+        self._session.append(content)
+        if self.spool_errno:
+            raise OSError(self.spool_errno, os.strerror(self.spool_errno))
+
+    @property
+    def spool_errno(self) -> int:
+        """Why the recording cannot go on; 0: it can."""
+        return self._session.counters()["spool_errno"]
+
+    @property
+    def event_count(self) -> int:
+        """Records delivered so far."""
+        counters = self._session.counters()
+        return max(counters["batched"], counters["spooled"])
+
+    def cpu_counters(self, field: str, enum: str) -> dict[int, dict[str, int]]:
+        """Counts of the kernel side since the window started: noisetop.counters.section."""
+        rows = read_cpu_counters(self._session.cpu_counters(), self.layout)
+        return counts_by_cpu(rows, self.layout, field, enum)
+
+    def totals(self) -> Mapping[str, int]:
+        """Totals of the drain thread, as the native session counts them."""
+        return self._session.counters()
+
+    def recursion_misses(self) -> int:
+        """Hits that the kernel skipped since the programs were attached."""
+        return sum(
+            program["recursion_misses"]
+            for program in self._session.programs()
+            if not program["name"].endswith(_TWINS)
+        )
+
+    def kernel_stacks(self) -> dict[int, tuple[str, ...]]:
+        """Stacks of triggers by their ids, innermost function first."""
+        name = self.reader.namer.function_name
+        stacks = self._session.stacks()
+        return {key: tuple(map(name, addresses)) for key, addresses in stacks.items()}
+
+    def unavailable(self) -> tuple[str, ...]:
+        """What this kernel has no tracepoints for, by their names without what tells the two of a
+        pair apart, and what it refused to load, with the reason;
+        and what the backend cannot carry."""
+        reasons: dict[str, str] = {}
+        for program in self._session.programs():
+            asked_for = program["tracepoint"] == _SOFTWARE_EVENT or program["name"] in _ENTRIES
+            name = _PAIR.sub("", program["tracepoint"])
+            if not (program["loaded"] or asked_for or name in self._not_taken):
+                refusal = f" ({program['name']} was refused: {program['refusal']})"
+                reasons[name] = refusal if program["refusal"] else reasons.get(name, "")
+        return (*(name + reason for name, reason in reasons.items()), *self._lost)

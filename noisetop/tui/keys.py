@@ -1,0 +1,42 @@
+"""Keys of the dashboard: what each one does, and how the help and the footer list it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+OPEN = "open"
+"""The action of the key that opens an overlay; there the same key closes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key, or several that do the same."""
+
+    label: str
+    """As people write it: ``/  f``."""
+    help: str
+    """What it does, in one line."""
+    names: str = ""
+    """Textual's names, separated by commas; empty: a widget binds the key itself."""
+    action: str = OPEN
+    """Name of the method that it calls, without ``action_``."""
+    hint: str = ""
+    """What the footer shows; empty: the key is in the help alone."""
+
+
+QUIT = Key("q  Ctrl-C", "quit", "q", "quit", "q quit")
+GENERAL = (
+    Key(
+        "s  S",
+        "sort by the next column; reverse the sort order",
+        hint="s S sort",
+    ),
+    Key("p  Space", "freeze the tables; tracing continues", "p,space", "pause", "p pause"),
+    Key("r", "reset the counters", "r", "reset", "r reset"),
+    Key("t", "figures since the start, or of the last interval only", "t", "last_only", "t last"),
+    Key("Tab", "go to the other table"),
+    Key("↑ ↓  j k", "move; also PgUp, PgDn, Home, End"),
+    Key("← →", "scroll to columns that do not fit"),
+    Key("Mouse", "click a title to sort by it; double-click a row to open it"),
+)
+"""Keys that belong to no panel."""

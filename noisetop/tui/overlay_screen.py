@@ -1,0 +1,71 @@
+"""A panel over the main column."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from noisetop.tui.keys import OPEN
+from noisetop.tui.panel import Panel
+from noisetop.tui.text_line import TextLine
+
+
+class OverlayScreen(ModalScreen[None]):
+    """Closed by q, Esc, Enter or the key of its panel; the panel goes on with the samples."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,escape", "dismiss", "close", show=False),
+        # A table in the panel would take Enter for itself.
+        Binding("enter", "dismiss", "close", show=False, priority=True),
+    ]
+    DEFAULT_CSS = """
+    OverlayScreen {
+        align: center middle;
+    }
+    OverlayScreen > Vertical {
+        max-width: 100%;
+        height: auto;
+        max-height: 100%;
+        background: $panel;
+    }
+    OverlayScreen TextLine {
+        height: 1;
+        text-style: bold;
+    }
+    """
+
+    def __init__(self, panel: Panel[Any]) -> None:
+        super().__init__()
+        self.panel = panel
+        self._keys = {
+            name for key in panel.KEYS if key.action == OPEN for name in key.names.split(",")
+        }
+
+    def compose(self) -> ComposeResult:
+        """Part of Textual."""
+        with Vertical() as box:
+            box.styles.width = self.panel.WIDTH
+            yield TextLine()
+            yield self.panel
+
+    def on_mount(self) -> None:
+        """The heading may change with the samples."""
+        self.watch(self.panel, "heading", self._show_heading)
+
+    def _show_heading(self, heading: str) -> None:
+        self.query_one(TextLine).show(f"{heading}  (Esc closes)")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """The heading takes the first line."""
+        self.panel.styles.max_height = max(event.size.height - 1, 1)
+
+    def on_key(self, event: events.Key) -> None:
+        """Its own key closes what it opened."""
+        if event.key in self._keys:
+            event.stop()
+            self.dismiss()

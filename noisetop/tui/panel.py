@@ -1,0 +1,80 @@
+"""What a panel of the dashboard declares: one file in noisetop/tui/panels for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any, ClassVar, Generic, TypeVar
+
+from textual.reactive import var
+from textual.widget import Widget
+
+from noisetop.text.column import Column
+from noisetop.tui.keys import Key
+from noisetop.tui.state import State, StatefulApp
+
+Taken = TypeVar("Taken")
+_NOTHING = object()
+
+
+class Place(Enum):
+    """Where a panel is shown."""
+
+    MAIN = "a part of the main column, always open"
+    OVERLAY = "over the main column; its key opens and closes it"
+
+
+class Panel(Widget, Generic[Taken]):
+    """Second base of a panel, after the widget that draws: ``CpuTable(LineTable[…], Panel[…])``.
+
+    A module in noisetop/tui/panels lists its panels in ``PANELS``. Nothing else names them: the app
+    binds the keys, the help and the footer list them, and the panel watches the app's state.
+    """
+
+    TITLE: ClassVar[str] = ""
+    """The heading of an overlay, until the panel sets ``heading``."""
+    KEYS: ClassVar[tuple[Key, ...]] = ()
+    """Keys for its actions; in the main column they work wherever the focus is."""
+    PLACE: ClassVar[Place] = Place.MAIN
+    ORDER: ClassVar[int]
+    """In the main column from the top; in the help and the footer likewise."""
+    OPENED_ON: ClassVar[type[object] | None] = None
+    """Opened by Enter on a table row of this type, which it finds in ``opened_on``."""
+    WIDTH: ClassVar[int] = 96
+    """Of an overlay: the most cells that it uses."""
+
+    heading: var[str] = var("")
+    """What is shown above an overlay."""
+    opened_on: Any = None
+    _taken: object = _NOTHING
+
+    def take(self, state: State) -> Taken:
+        """The part of the state that it draws; it is drawn again only when this changes."""
+        raise NotImplementedError
+
+    def draw(self, taken: Taken) -> None:
+        """Shows what was taken."""
+        raise NotImplementedError
+
+    @classmethod
+    def help_sections(cls) -> Iterable[tuple[str, Iterable[Column[Any]]]]:
+        """Titles for the help, each with the columns to explain."""
+        return ()
+
+    @property
+    def dashboard(self) -> StatefulApp:
+        """The app that it is a part of."""
+        app = self.app
+        assert isinstance(app, StatefulApp)
+        return app
+
+    def on_mount(self) -> None:
+        """Part of Textual; draws the present state, then every new one."""
+        self.heading = self.heading or self.TITLE
+        self.watch(self.app, "state", self._on_state)
+
+    def _on_state(self, state: State) -> None:
+        taken = self.take(state)
+        if taken != self._taken:
+            self._taken = taken
+            self.draw(taken)

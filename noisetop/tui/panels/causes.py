@@ -1,0 +1,52 @@
+"""The most expensive causes and their remedies, by the rules of ``noisetop diagnose``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from noisetop.diagnosis import Diagnosis
+from noisetop.diagnosis.brief import brief_lines
+from noisetop.text.units import format_ns
+from noisetop.tui.keys import Key
+from noisetop.tui.state import State
+from noisetop.tui.text_panel import TextPanel
+
+_TOP = 20
+_MARGIN = 4
+
+
+class Causes(TextPanel[Diagnosis | None]):
+    """The feed diagnoses only while it is open, because that costs CPU time."""
+
+    TITLE = "Causes of noise"
+    ORDER = 5
+    KEYS = (
+        Key("d", "causes of noise and their remedies, since it was opened", "d",
+            hint="d causes"),
+    )  # fmt: skip
+    WIDTH = 120
+
+    def on_mount(self) -> None:
+        """Asks the feed for a diagnosis."""
+        self.dashboard.feed.diagnose(wanted=True)
+
+    def on_unmount(self) -> None:
+        """Part of Textual."""
+        self.dashboard.feed.diagnose(wanted=False)
+
+    def take(self, state: State) -> Diagnosis | None:
+        """The newest diagnosis, also while the tables are paused."""
+        return state.latest.diagnosis if state.latest else None
+
+    def lines(self, taken: Diagnosis | None) -> Iterable[str]:
+        """Part of TextPanel."""
+        if taken is None:
+            yield "collecting data"
+            return
+        span = format_ns(taken.evidence.duration_ns)
+        self.heading = f"Causes since this view was opened ({span}), updated every 5 s"
+        width = min(self.app.size.width, self.WIDTH) - _MARGIN
+        yield from list(brief_lines(taken, top=_TOP, width=width)) or ["no noise measured"]
+
+
+PANELS = (Causes,)

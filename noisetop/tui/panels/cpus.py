@@ -1,0 +1,106 @@
+"""The table of the watched CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from textual import on
+
+from noisetop.columns.noise import (
+    CPU,
+    CPU_FIGURES,
+    CPU_IDLE,
+    MAX_SINGLE_AT,
+    CpuRow,
+    class_columns,
+    cpu_row,
+    leading_columns,
+    section_columns,
+)
+from noisetop.events.interruption import CLASSES
+from noisetop.text.column import Column
+from noisetop.tui.history import History
+from noisetop.tui.keys import Key
+from noisetop.tui.line_table import LineTable
+from noisetop.tui.panel import Panel
+from noisetop.tui.state import Period, State
+
+_HISTORY_WIDTH = 12
+
+
+class CpuTable(LineTable[CpuRow], Panel[Period | None]):
+    """A row per CPU below the sum over all of them."""
+
+    ORDER = 10
+    KEYS = (Key("Enter", "on a CPU: show only its sources; on 'all': all sources"),)
+    DEFAULT_CSS = """
+    CpuTable {
+        height: auto;
+        max-height: 40%;
+    }
+    """
+    pinned = CPU
+    sort_name = CPU.name
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.history = History()
+        self.classes_seen: set[str] = set()
+        self._sections_seen: set[str] = set()
+        self._history_column: Column[CpuRow] = Column(
+            "history", "History", "", _HISTORY_WIDTH,
+            lambda row: self.history.bars(row.cpu.cpu, _HISTORY_WIDTH), str,
+            "noise of the latest intervals; a full bar: the worst of them on any CPU",
+            sortable=False,
+        )  # fmt: skip
+
+    @classmethod
+    def help_sections(cls) -> Iterable[tuple[str, Iterable[Column[Any]]]]:
+        """Part of Panel."""
+        more = (CPU_IDLE, MAX_SINGLE_AT, *section_columns())
+        yield "CPUs", (CPU, *CPU_FIGURES, *more)
+
+    def key_of(self, row: CpuRow) -> Hashable:
+        """A CPU is identified by its number."""
+        return row.cpu.cpu
+
+    def take(self, state: State) -> Period | None:
+        """Figures and history."""
+        return state.period
+
+    def draw(self, taken: Period | None) -> None:
+        """Part of Panel."""
+        if taken is None:
+            self.show((), None, self._columns_now())
+            return
+        summary, everywhere, self.history = taken.summary, taken.everywhere, taken.history
+        total = cpu_row(summary, everywhere)
+        self.classes_seen |= {name for name, sums in total.classes.items() if sums.count}
+        rows = [cpu_row(summary, cpu) for cpu in summary.cpus]
+        self._sections_seen |= {
+            column.name
+            for column in section_columns()
+            if any(column.value(row) is not None for row in (total, *rows))
+        }
+        self.show(rows, total if len(rows) > 1 else None, self._columns_now())
+
+    def _columns_now(self) -> list[Column[CpuRow]]:
+        seen = [name for name in CLASSES if name in self.classes_seen]
+        by_class = [column for name in seen for column in class_columns(name)]
+        counted = [one for one in section_columns() if one.name in self._sections_seen]
+        lead = [one for one in counted if one in leading_columns()]
+        rest = [one for one in counted if one not in lead]
+        figures = [*CPU_FIGURES, self._history_column, *lead, *by_class]
+        return [*figures, CPU_IDLE, MAX_SINGLE_AT, *rest]
+
+    @on(LineTable.Chosen)
+    def _show_its_sources(self, event: LineTable.Chosen) -> None:
+        event.stop()
+        if isinstance(event.row, CpuRow):
+            view = self.dashboard.state.view
+            self.dashboard.change_view(replace(view, cpu=event.row.cpu.cpu, per_cpu=False))
+
+
+PANELS = (CpuTable,)

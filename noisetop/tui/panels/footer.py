@@ -1,0 +1,103 @@
+"""The lines at the bottom: running time, losses, overhead, the keys."""
+
+from __future__ import annotations
+
+from noisetop.counters.overhead import OVERHEAD, Overhead
+from noisetop.counters.unavailable import UNAVAILABLE
+from noisetop.summary.summary import Summary
+from noisetop.text.units import format_clock
+from noisetop.tui.keys import GENERAL, QUIT
+from noisetop.tui.panel import Panel
+from noisetop.tui.panels import load_panels
+from noisetop.tui.state import State
+from noisetop.tui.text_line import TextLine
+
+_GAP = "  "
+_MORE = "…"
+
+
+class FooterLines(TextLine, Panel[tuple[Summary | None, int]]):
+    """Three lines; the first or second is an alert when the figures cannot be trusted."""
+
+    ORDER = 100
+    DEFAULT_CSS = """
+    FooterLines {
+        height: 3;
+        background: $panel;
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._before = (0, 0)
+        self._now_percent = 0.0
+        self._figures = ("", "")
+
+    def take(self, state: State) -> tuple[Summary | None, int]:
+        """The newest totals and how long tracing has been running."""
+        return (state.latest.total if state.latest else None, state.running_ns)
+
+    def draw(self, taken: tuple[Summary | None, int]) -> None:
+        """Part of Panel."""
+        summary, running_ns = taken
+        if summary is None:
+            self._figures = ("", "")
+        else:
+            self._figures = (_running(summary, running_ns), self._overhead(summary, running_ns))
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """Other hints fit."""
+        self.show(*self._figures, key_hints(self.size.width))
+
+    def _overhead(self, summary: Summary, running_ns: int) -> str:
+        own = summary.counters.of(OVERHEAD)
+        line = f"overhead {self._cpu_cost(own, running_ns)}, {_bpf_cost(own, running_ns)}"
+        if own.housekeeping:
+            return f"{line}{_GAP}housekeeping CPU {own.housekeeping}"
+        return f"{self.ALERT} no housekeeping CPU: noisetop perturbs the measurement{_GAP}{line}"
+
+    def _cpu_cost(self, own: Overhead, running_ns: int) -> str:
+        """Share of one CPU since the last drawing, and so far."""
+        cpu_ns = own.cpu_ns - self._before[0]
+        elapsed_ns = running_ns - self._before[1]
+        if elapsed_ns > 0:
+            self._now_percent = max(100 * cpu_ns / elapsed_ns, 0.0)
+            self._before = (own.cpu_ns, running_ns)
+        mean_percent = 100 * own.cpu_ns / max(running_ns, 1)
+        return f"{self._now_percent:.2f}% (mean {mean_percent:.2f}%)"
+
+
+def _running(summary: Summary, running_ns: int) -> str:
+    """Time, and what is missing from the figures."""
+    counters = summary.counters
+    status = counters.status(running_ns)
+    mark = f"{TextLine.ALERT} " if any(brief.alert for brief in status) else ""
+    parts = [f"{mark}running {format_clock(running_ns)}", *(brief.text for brief in status)]
+    if count := len(counters.of(UNAVAILABLE)):
+        parts.append(f"{count} {'source' if count == 1 else 'sources'} not available (h)")
+    return _GAP.join(parts)
+
+
+def _bpf_cost(own: Overhead, running_ns: int) -> str:
+    """Run time of the BPF programs on all CPUs, as a share of one."""
+    if own.bpf_ns is None:
+        return "BPF not measured"
+    share_percent = 100 * own.bpf_ns / max(running_ns, 1)
+    return f"BPF {share_percent:.3f}% (~{own.bpf_ns_per_record:.0f} ns/record)"
+
+
+def key_hints(width: int) -> str:
+    """The hints that fit as a whole into a line of this width."""
+    panels = [key for panel in load_panels() for key in panel.KEYS]
+    hints = [key.hint for key in (QUIT, *panels, *GENERAL) if key.hint]
+    room = width - 1  # a TextLine begins with a blank
+    if len(_GAP.join(hints)) <= room:
+        return _GAP.join(hints)
+    room -= len(_GAP + _MORE)
+    while hints and len(_GAP.join(hints)) > room:
+        hints.pop()
+    return _GAP.join([*hints, _MORE])
+
+
+PANELS = (FooterLines,)

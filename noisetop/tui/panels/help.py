@@ -1,0 +1,56 @@
+"""The help: keys, what each column means, what this kernel does not offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from noisetop.counters.unavailable import UNAVAILABLE
+from noisetop.tui.keys import GENERAL, QUIT, Key
+from noisetop.tui.panels import load_panels
+from noisetop.tui.state import State
+from noisetop.tui.text_panel import TextPanel
+
+_TERMS = (
+    "Noise is net time that interruptions took from a task.",
+    "Net time excludes nested interruptions.",
+    "What ran on an idle CPU is not noise and is counted separately.",
+    "A class has two columns: interruptions (name#) and net time (name).",
+    "History: a bar per interval, · for none; the highest bar is the worst",
+    "interval shown on any CPU.",
+    "Overhead: CPU time of noisetop and run time of its BPF programs, in",
+    "percent of one CPU.",
+)
+
+
+class Help(TextPanel[tuple[str, ...]]):
+    """All panels explain themselves in it."""
+
+    TITLE = "noisetop help"
+    ORDER = 1
+    KEYS = (Key("h  ?", "this help", "h,question_mark", hint="h help"),)
+
+    def take(self, state: State) -> tuple[str, ...]:
+        """Sources that this kernel does not offer."""
+        return state.latest.total.counters.of(UNAVAILABLE) if state.latest else ()
+
+    def lines(self, taken: tuple[str, ...]) -> Iterable[str]:
+        """Part of TextPanel."""
+        yield from help_lines(taken)
+
+
+def help_lines(unavailable: Iterable[str]) -> Iterable[str]:
+    """The whole text; ``unavailable`` are the sources that this kernel does not offer."""
+    panels = load_panels()
+    yield "KEYS"
+    keys: list[Key] = [QUIT, *(key for panel in panels for key in panel.KEYS), *GENERAL]
+    yield from (f"  {key.label:<10} {key.help}" for key in keys)
+    yield from ("", "TERMS", *(f"  {term}" for term in _TERMS))
+    for panel in panels:
+        for title, columns in panel.help_sections():
+            yield from ("", title.upper())
+            yield from (f"  {column.title:<10} {column.help}" for column in columns)
+    yield from ("", "NOT SUPPORTED BY THIS KERNEL")
+    yield from (f"  {name}" for name in unavailable or ("none",))
+
+
+PANELS = (Help,)

@@ -1,0 +1,69 @@
+"""What triggered the noise of one source."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from rich.cells import cell_len, set_cell_size
+
+from noisetop.columns.noise import SourceRow, source_rows
+from noisetop.columns.triggers import TRIGGER, TRIGGER_FIGURES, TriggerRow, triggers_of_source
+from noisetop.tui.keys import Key
+from noisetop.tui.line_table import LineTable
+from noisetop.tui.panel import Panel, Place
+from noisetop.tui.state import Period, State
+
+_WIDEST = 96
+
+
+class TriggerTable(LineTable[TriggerRow], Panel[SourceRow]):
+    """A row per trigger, by default largest net time first."""
+
+    PLACE = Place.OVERLAY
+    ORDER = 25
+    KEYS = (Key("Enter  b", "on a source: what triggered it", "b"),)
+    OPENED_ON = SourceRow
+    DEFAULT_CSS = "TriggerTable { height: auto; }"
+    pinned = TRIGGER
+    sort_name = "net_ns"
+
+    def key_of(self, row: TriggerRow) -> Hashable:
+        """A trigger is identified by all that is known about it."""
+        return row.part.trigger
+
+    def pinned_width(self, width: int) -> int:
+        """What the figures leave."""
+        figures = sum(1 + column.width for column in self.columns)
+        return max(TRIGGER.width // 2, min(_WIDEST, width - figures))
+
+    def pinned_parts(self, row: TriggerRow) -> tuple[tuple[str, str], ...]:
+        """The label, its beginning kept."""
+        width = self._layout.pinned
+        fits = cell_len(row.label) <= width
+        text = row.label if fits else set_cell_size(row.label, width - 1) + "…"
+        return ((set_cell_size(text, width), ""),)
+
+    def take(self, state: State) -> SourceRow:
+        """The row that it was opened on, with the newest figures."""
+        row: SourceRow = self.opened_on
+        if state.period is not None:
+            self.opened_on = row = _same_source(state.period, row) or row
+        return row
+
+    def draw(self, taken: SourceRow) -> None:
+        """Part of Panel."""
+        where = "all CPUs" if taken.cpu is None else f"CPU {taken.cpu}"
+        self.heading = f"Triggers of {taken.label} on {where}"
+        self.show(triggers_of_source(taken.source), None, TRIGGER_FIGURES)
+
+
+def _same_source(period: Period, wanted: SourceRow) -> SourceRow | None:
+    for cpu in (period.everywhere, *period.summary.cpus):
+        if cpu.cpu == wanted.cpu:
+            for row in source_rows(period.summary, cpu):
+                if row.source.source == wanted.source.source:
+                    return row
+    return None
+
+
+PANELS = (TriggerTable,)

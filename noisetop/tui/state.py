@@ -1,0 +1,103 @@
+"""What the dashboard shows, as one immutable value that all panels watch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from textual.app import App
+from textual.reactive import var
+
+from noisetop.live.sample import Feed, Sample
+from noisetop.summary.summary import CpuSummary, Summary
+from noisetop.tui.history import History
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which sources are shown."""
+
+    cpu: int | None = None
+    """Only what ran on this CPU."""
+    per_cpu: bool = False
+    """A row per CPU and source instead of their sum over the CPUs."""
+    idle: bool = False
+    """Also what ran while the CPU was idle."""
+    filter: str = ""
+    """Only paths that contain this text, ignoring case."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Period:
+    """What the tables show. Compared by identity: a new one means new figures."""
+
+    summary: Summary
+    everywhere: CpuSummary
+    """``summary.all_cpus()``, computed once for all panels."""
+    history: History
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """Everything that panels draw from; replaced as a whole on a sample or a key."""
+
+    title: str = ""
+    """What is watched."""
+    interval_ns: int = 0
+    latest: Sample | None = None
+    """The newest sample; None before the first one since the start or a reset."""
+    shown: Sample | None = None
+    """What the tables show; older than ``latest`` while paused."""
+    period: Period | None = None
+    """The total or the last interval of ``shown``."""
+    running_ns: int = 0
+    """Since tracing started; a reset does not change it."""
+    since: str = "start"
+    """What the totals count from: ``start`` or ``reset``."""
+    last_only: bool = False
+    paused: bool = False
+    view: View = View()
+
+    def with_sample(self, sample: Sample, running_ns: int, history: History) -> State:
+        """A newer sample; while paused the tables stay."""
+        state = replace(self, latest=sample, running_ns=running_ns)
+        return state if self.paused else state._showing(sample, history)
+
+    def with_pause(self, history: History) -> State:
+        """Paused with these bars, or going on with the latest sample."""
+        if self.shown is None or self.latest is None:
+            return self
+        sample = self.latest if self.paused else self.shown
+        return replace(self, paused=not self.paused)._showing(sample, history)
+
+    def with_other_period(self) -> State:
+        """The last interval in place of the total, or the reverse."""
+        state = replace(self, last_only=not self.last_only)
+        if self.shown is None or self.period is None:
+            return state
+        return state._showing(self.shown, self.period.history)
+
+    def after_reset(self) -> State:
+        """No figures until the next sample."""
+        return State(
+            self.title, self.interval_ns, since="reset", last_only=self.last_only, view=self.view
+        )
+
+    def _showing(self, sample: Sample, history: History) -> State:
+        summary = sample.interval if self.last_only else sample.total
+        return replace(self, shown=sample, period=Period(summary, summary.all_cpus(), history))
+
+
+class StatefulApp(App[None]):
+    """What panels know of the app that they are in."""
+
+    state: var[State] = var(State)
+
+    def __init__(self, feed: Feed, **options: Any) -> None:
+        super().__init__(**options)
+        self.feed = feed
+        self.set_reactive(StatefulApp.state, State(feed.title, feed.interval_ns))
+
+    def change_view(self, view: View) -> None:
+        """Shows other sources."""
+        self.state = replace(self.state, view=view)

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from noisetop.events.symbols import SymbolTable
+
+KERNEL = SymbolTable(
+    b"ffff1000 T first\nffff2000 t second\t[module]\n".replace(b"ffff", b"0" * 8 + b"ffff")
+)
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [(0xFFFF1000, "first"), (0xFFFF1004, "first"), (0xFFFF2000, "second"), (0x10, "0x10")],
+)
+def test_an_address_belongs_to_the_function_before_it(address: int, name: str) -> None:
+    assert KERNEL.name(address) == name
+
+
+def test_a_subset_names_its_addresses_and_no_others() -> None:
+    some = KERNEL.subset([0xFFFF1004, 0x10])
+    assert some.name(0xFFFF1004) == "first"
+    assert [some.name(address) for address in (0x10, 0xFFFF2000)] == ["0x10", "0xffff2000"]
+    assert not KERNEL.subset([0x10])
+
+
+def test_tables_add_up() -> None:
+    both = KERNEL.subset([0xFFFF1000]).joined(KERNEL.subset([0xFFFF2000]), complete=False)
+    unpacked = SymbolTable.unpack(both.pack())
+    assert [unpacked.name(address) for address in (0xFFFF1000, 0xFFFF2000)] == ["first", "second"]

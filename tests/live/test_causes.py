@@ -1,0 +1,68 @@
+"""Causes while they are traced: the same as of the recording, and only while they are wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from noisetop.diagnosis import diagnose
+from noisetop.diagnosis.evidence import evidence_of
+from noisetop.events.waits import WaitBook
+from noisetop.live.causes import REFRESH_NS, LiveCauses
+from noisetop.recording.open import open_recording
+from noisetop.summary.recorded import summary_of
+from tests.recordings import DATA, START_NS
+
+
+@dataclass
+class Reading:
+    """What is known of a reader: its lists."""
+
+    sources: Any
+    triggers: Any
+    namer: Any = field(init=False)
+    join: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.namer = SimpleNamespace(sources=self.sources)
+        self.join = SimpleNamespace(triggers=self.triggers)
+
+
+def test_live_equals_recorded() -> None:
+    recorded = open_recording(DATA / "noisy.noisetop")
+    reader: Any = Reading(recorded.sources, recorded.triggers)
+    causes = LiveCauses(reader, recorded.cpus)
+    causes.want(wanted=True)
+    end_ns = recorded.start_ns + recorded.duration_ns
+    tables = list(recorded.chunks())
+    for table in tables[:-1]:
+        causes.add(table, WaitBook(), recorded.start_ns, recorded.start_ns)
+    causes.restart()
+    for table in tables:
+        causes.add(table, WaitBook(), recorded.start_ns, end_ns)
+    assert causes.latest is not None
+    offline = diagnose(evidence_of(recorded))
+    # Waits are told apart from the tables, and only a recording of a machine knows priorities.
+    expected = [(one.key, one.net_ns, one.count) for one in offline.findings if one.net_ns]
+    assert [(one.key, one.net_ns, one.count) for one in causes.latest.findings] == expected
+    assert causes.latest.evidence.noise_ns == summary_of(recorded).noise_ns
+
+
+def test_it_judges_seldom_and_forgets_when_it_is_not_wanted() -> None:
+    recorded = open_recording(DATA / "unloaded.noisetop")
+    causes = LiveCauses(Reading(recorded.sources, recorded.triggers), recorded.cpus)  # type: ignore[arg-type]
+    (table,) = recorded.chunks()
+    seen = []
+    second_ns = 1_000_000_000
+    for second in range(12):
+        start_ns = START_NS + second * second_ns
+        causes.want(wanted=second != 0)
+        causes.add(table, WaitBook(), start_ns, start_ns + second_ns)
+        seen.append(causes.latest)
+    assert seen[0] is None
+    changes = [at for at in range(1, 12) if seen[at] is not seen[at - 1]]
+    assert changes == [1, 1 + REFRESH_NS // second_ns, 1 + 2 * REFRESH_NS // second_ns]
+    causes.want(wanted=False)
+    causes.add(table, WaitBook(), START_NS, START_NS + second_ns)
+    assert causes.latest is None

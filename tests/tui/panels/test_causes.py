@@ -1,0 +1,34 @@
+"""The causes, diagnosed while somebody looks at them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from noisetop.diagnosis import diagnose
+from noisetop.tui.panels.causes import Causes
+from tests.builders import FakeFeed
+from tests.diagnosis.cases import share
+from tests.diagnosis.test_rules import evidence
+from tests.tui.driving import RCU, busy, dashboard, overlay, screen, shown
+
+
+async def test_causes_are_collected_while_the_panel_is_open() -> None:
+    feed = FakeFeed(busy())
+    async with dashboard(feed, (80, 24)) as (app, pilot):
+        await shown(app, pilot)
+        assert "d causes" in screen(app)
+        assert not feed.diagnosing
+        await pilot.press("d")
+        assert isinstance(overlay(app), Causes)
+        assert feed.diagnosing
+        assert "collecting data" in screen(app)
+        found = diagnose(evidence(share(*RCU, net_ns=1_000_000), share("thread", "\x1b[2Jx")))
+        feed.push(replace(busy(2), diagnosis=found))
+        await shown(app, pilot, 2)
+        text = screen(app)
+        assert "Causes since this view was opened (1.00 s), updated every 5 s  (Esc closes)" in text
+        assert "1.00 ms/s  99 %  RCU callbacks run on this CPU" in text
+        assert "rcu_nocbs=2-3 on the kernel command line" in text
+        await pilot.press("escape")
+        assert not isinstance(overlay(app), Causes)
+        assert not feed.diagnosing
