@@ -73,6 +73,7 @@ def interruption(
     flags: int = 0,
     trigger: int = 0,
     trigger_ns: int = 0,
+    origin: int = 0,
 ) -> tuple[int, ...]:
     """A row; ``start_ns`` counts from START_NS, and so does ``trigger_ns`` unless it is 0."""
     return (
@@ -87,6 +88,7 @@ def interruption(
         flags | (Flag.OUTERMOST if outermost else 0),
         trigger,
         START_NS + trigger_ns if trigger_ns else 0,
+        origin,
     )
 
 
