@@ -118,6 +118,7 @@ def _metadata(tracer: Tracer) -> dict[str, object]:
         "command": shlex.join(["noisetop", *sys.argv[1:]]),
         "target": tracer.target.title,
         "pid": tracer.target.pid,
+        "victims": tracer.target.victims,
         "housekeeping": format_cpu_list(tracer.housekeeping),
         "started": now.isoformat(timespec="milliseconds"),
         "missing": tracer.unavailable(),
