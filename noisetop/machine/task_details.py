@@ -9,6 +9,7 @@ from noisetop.machine.files import Files
 
 LONGEST_COMMAND = 4096
 """Bytes of a command line that are read."""
+_DELETED = " (deleted)"
 _PARENT = 1
 """Field of /proc/PID/stat behind the name."""
 
@@ -56,8 +57,8 @@ def cgroup_of(memberships: str) -> str:
     for line in memberships.splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
-        paths[controllers] = path
+        paths[controllers] = path.removesuffix(_DELETED)
     for controllers in ("", "name=systemd"):
-        if paths.get(controllers, "/") != "/":
-            return paths[controllers]
+        if (path := paths.get(controllers, "")).strip("/"):
+            return path
     return next((path for path in paths.values() if names_of_path(path).container_id), "/")

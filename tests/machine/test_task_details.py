@@ -78,6 +78,7 @@ def test_ourselves() -> None:
         ("2:cpu:/mine\n0::/\n", "/"),
         (f"2:cpu:/docker/{ID}\n1:name=systemd:/\n", f"/docker/{ID}"),
         ("0::/with:colons\n", "/with:colons"),
+        ("0::/gone.service (deleted)\n", "/gone.service"),
         ("nonsense\n", "/"),
         ("", "/"),
     ],
