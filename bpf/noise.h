@@ -62,10 +62,12 @@ enum noise_flag {
 
 /* The tasks whose lost time is noise. */
 enum noise_victims {
-	NOISE_VICTIMS_USERS,   /* any user task on a watched CPU */
-	NOISE_VICTIMS_PROCESS, /* the threads of one process */
-	NOISE_VICTIMS_TREE,    /* a process and those that it starts */
-	NOISE_VICTIMS_CGROUP,  /* a control group (v2) and those below it */
+	NOISE_VICTIMS_USERS,     /* any user task on a watched CPU */
+	NOISE_VICTIMS_PROCESS,   /* the threads of one process */
+	NOISE_VICTIMS_TREE,      /* processes and those that they start */
+	NOISE_VICTIMS_CGROUP,    /* a control group (v2) and those below it */
+	NOISE_VICTIMS_PROCESSES, /* the threads of several processes */
+	NOISE_VICTIMS_THREADS,   /* single threads */
 };
 
 /* Why a victim did not run although it could; noise_event.level of a wait. */

@@ -36,15 +36,16 @@ def read_process(pid: int, files: Files) -> ProcessDetails | None:
         return None
     return ProcessDetails(
         name=head.partition("(")[2],
-        command=_command(files, base),
+        command=command_of(pid, files),
         parent=int(fields[_PARENT]),
         cgroup=cgroup_of(files.read_again(f"{base}/cgroup").text),
     )
 
 
-def _command(files: Files, base: str) -> str:
+def command_of(pid: int, files: Files) -> str:
+    """See ProcessDetails.command; empty also where it cannot be read."""
     try:
-        raw = files.read_bytes(f"{base}/cmdline", LONGEST_COMMAND)
+        raw = files.read_bytes(f"/proc/{pid}/cmdline", LONGEST_COMMAND)
     except OSError:
         return ""
     return raw.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")

@@ -99,8 +99,7 @@ class Tracer:
             if self.backend == "bcc":
                 self._compile()
             self._check_entries()
-            if self.target.follow:
-                self._add_tree()
+            self._add_victims()
             self.counters.open(self)
             self._attach()
         except _native.TracerError as error:
@@ -172,9 +171,14 @@ class Tracer:
                 "leave out --entries"
             )
 
-    def _add_tree(self) -> None:
-        for pid in system.process_tree(self.target.pid):
-            self._session.add_victim(pid)
+    def _add_victims(self) -> None:
+        """Those that the kernel side looks up; a single process it compares with."""
+        target = self.target
+        numbers = target.tids or target.pids
+        if target.follow:
+            numbers = tuple(one for pid in target.processes for one in system.process_tree(pid))
+        for number in numbers:
+            self._session.add_victim(number)
 
     def _bounded_ring_records(self) -> int:
         """The wanted size, halved until the rings of all CPUs stay within 256 MiB."""

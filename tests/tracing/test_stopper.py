@@ -46,7 +46,7 @@ def test_wake_ends_the_wait_but_not_the_run(stopper: Stopper) -> None:
 
 def test_the_end_of_the_process_ends_it() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
-    one = Stopper(pidfd=os.pidfd_open(process.pid), process="PID 1 (x)")
+    one = Stopper(pidfds=[os.pidfd_open(process.pid)], process="PID 1 (x)")
     assert one.wait_until(time.monotonic_ns() + FAR_NS)
     assert one.reason == "PID 1 (x) exited"
     process.wait()
