@@ -31,7 +31,8 @@ def find_task(tid: int, files: Files) -> FoundTask | None:
 
 def processes_named(name: str, files: Files) -> list[FoundTask]:
     """By the name of their first thread, lowest PID first."""
-    return _named(name, files.glob("/proc", "[0-9]*"), files)
+    found = _named(name, files.glob("/proc", "[0-9]*"), files)
+    return [one for one in found if one.tid == one.pid]
 
 
 def threads_named(name: str, files: Files) -> list[FoundTask]:

@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from noisetop.counters.losses import LOSSES
 from noisetop.events.interruption import Flag
 from noisetop.machine import system
 from noisetop.machine.proc_interrupts import softirq_names
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel import books
-from tests.kernel.loads import LIFETIME_S, prepared, workload
-from tests.kernel.program import run, wait_for
+from tests.kernel.loads import LIFETIME_S, prepared, stop, workload
+from tests.kernel.program import PATIENCE_S, run, started, wait_for
 from tests.kernel.tracing import Traced, trace
 
 pytestmark = pytest.mark.kernel
@@ -29,7 +30,9 @@ VICTIM_CPU, SENDER_CPU = CPUS[-1], CPUS[0]
 SECONDS = 2
 SOFTIRQ_LEVEL = 2
 _IO_URING_SETUP = 425
+_IO_URING_ENTER = 426
 _SQPOLL, _SQ_AFF = 1 << 1, 1 << 2
+_SQ_WAKEUP = 1 << 1
 
 
 def victims(traced: Traced) -> set[int]:
@@ -73,20 +76,22 @@ def poller(cpu: int) -> Iterator[int]:
     # struct io_uring_params: entries, flags, CPU and patience in ms of the poller
     params = (ctypes.c_uint32 * 30)()
     params[2:5] = [_SQPOLL | _SQ_AFF, cpu, LIFETIME_S * 1000]
-    before = {task.name for task in Path("/proc/self/task").iterdir()}
-    fd = ctypes.CDLL(None, use_errno=True).syscall(_IO_URING_SETUP, 4, ctypes.byref(params))
+    system_call = ctypes.CDLL(None, use_errno=True).syscall
+    fd = system_call(_IO_URING_SETUP, 4, ctypes.byref(params))
     if fd < 0:
         pytest.skip(f"no io_uring here: {os.strerror(ctypes.get_errno())}")
     try:
-        after = {task.name for task in Path("/proc/self/task").iterdir()}
-        found = [tid for tid in after - before if _named(tid).startswith("iou-sqp")]
-        yield int(found[0])
+        wait_for(lambda: bool(_pollers()), "the poller")
+        system_call(_IO_URING_ENTER, fd, 0, 0, _SQ_WAKEUP, None, 0)
+        yield _pollers()[0]
     finally:
         os.close(fd)
 
 
-def _named(tid: str) -> str:
-    return Path(f"/proc/self/task/{tid}/comm").read_text()
+def _pollers() -> list[int]:
+    """They name themselves."""
+    tasks = Path("/proc/self/task").iterdir()
+    return [int(one.name) for one in tasks if (one / "comm").read_text().startswith("iou-sqp")]
 
 
 def test_what_interrupts_a_thread_of_the_kernel_is_what_the_kernel_counts() -> None:
@@ -96,8 +101,8 @@ def test_what_interrupts_a_thread_of_the_kernel_is_what_the_kernel_counts() -> N
         tid = stack.enter_context(poller(VICTIM_CPU))
         stack.enter_context(workload("timerfd", VICTIM_CPU, SENDER_CPU, 1000))
         target = Target((VICTIM_CPU,), tids=(tid,))
-        tracer = stack.enter_context(Tracer(target, housekeeping=(SENDER_CPU,)))
-        before = books.everything()
+        tracer = stack.enter_context(Tracer(target))
+        before, slices = books.everything(), books.slices_of_init()
         tracer.start_window()
         before_too = books.everything()
         time.sleep(SECONDS)
@@ -105,6 +110,10 @@ def test_what_interrupts_a_thread_of_the_kernel_is_what_the_kernel_counts() -> N
         tracer.stop_window()
         after_too = books.everything()
         table = tracer.read()
+        # Some guests' kernels hide what happens while these threads run from their tracepoints.
+        hidden = books.slices_of_init() - slices
+        losses = tracer.window_counters().of(LOSSES)
+        hidden *= any(cpu["switch"] for cpu in losses.by_cpu.values())
         last = [source.path[-1] for source in tracer.reader.namer.sources]
     assert set(table["victim_tid"].tolist()) == {tid}
     for row, names in {**rows, **{one: [one] for one in softirq_names()}}.items():
@@ -115,7 +124,7 @@ def test_what_interrupts_a_thread_of_the_kernel_is_what_the_kernel_counts() -> N
         key = row, VICTIM_CPU
         least = after.get(key, 0) - before_too.get(key, 0)
         most = after_too.get(key, 0) - before.get(key, 0)
-        assert least <= seen <= most, row
+        assert least - hidden <= seen <= most, row
     assert len(table) > 100 * SECONDS
 
 
@@ -127,7 +136,7 @@ def merging() -> Iterator[int]:
     """The kernel's thread that merges pages, busy without a pause; its tid."""
     if not (KSM / "run").exists():
         pytest.skip("no ksmd here")
-    import mmap  # noqa: PLC0415
+    import mmap
 
     before = {name: (KSM / name).read_text() for name in ("run", "sleep_millisecs")}
     memory = mmap.mmap(-1, 1 << 22)
@@ -161,9 +170,11 @@ def test_a_kernel_thread_is_a_victim_by_its_name(tmp_path: Path) -> None:
 
 def test_the_run_ends_with_the_last_of_its_threads(tmp_path: Path) -> None:
     with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:200") as load:
-        load.begin()
         tids = ",".join(str(tid) for tid in load.tids.values())
-        process = None
-        wait_for(lambda: Path(f"/proc/{load.pid}").exists(), "the workload")
-        process = run("record", "-t", tids, "-d", "1s", "-o", tmp_path / "x.noisetop")
-    assert process.returncode == 0, process.stderr
+        file = tmp_path / "x.noisetop"
+        with started("record", "-t", tids, "-o", file, until="recording") as process:
+            stop(load.process)
+            _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, said
+    assert f"TIDs {tids}" in said
+    assert "exited" in said

@@ -53,6 +53,19 @@ def test_the_end_of_the_process_ends_it() -> None:
     one.close()
 
 
+def test_of_several_processes_the_last_one_ends_it() -> None:
+    short, long = (subprocess.Popen(["sleep", time_s]) for time_s in ("0", "60"))
+    one = Stopper(pidfds=[os.pidfd_open(process.pid) for process in (short, long)], process="they")
+    while len(one.pidfds) > 1:
+        assert not one.wait_until(time.monotonic_ns() + FAR_NS)
+    long.kill()
+    assert one.wait_until(time.monotonic_ns() + FAR_NS)
+    assert one.reason == "they exited"
+    for process in (short, long):
+        process.wait()
+    one.close()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_end_it_and_are_given_back(stopper: Stopper, number: signal.Signals) -> None:
     before = signal.getsignal(number)
