@@ -178,7 +178,7 @@ struct noise_task_name {
 	noise_u32 tgid;        /* its process */
 	noise_u32 parent_tgid; /* that which started it */
 	noise_u32 task_flags;  /* PF_… of include/linux/sched.h */
-	noise_u32 reserved;
+	noise_u32 age_us;      /* since it was started, at most 2^32 - 1 */
 	char comm[NOISE_COMM_LEN];
 	noise_u32 tid;
 	noise_u32 reserved_too;

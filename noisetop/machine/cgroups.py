@@ -60,7 +60,7 @@ def paths_by_id(wanted: Iterable[int], root: Path) -> dict[int, str]:
     missing = set(wanted)
     found: dict[int, str] = {}
     folders = [("", root)]
-    if (number := _number_of(root)) in missing:
+    if (number := number_of(root)) in missing:
         found[number] = "/"
     for path, folder in folders:
         if missing <= found.keys() or len(folders) > _MOST_GROUPS:
@@ -72,10 +72,11 @@ def paths_by_id(wanted: Iterable[int], root: Path) -> dict[int, str]:
     return found
 
 
-def _number_of(folder: Path) -> int:
+def number_of(folder: Path) -> int:
+    """Id of the control group (v2) of a folder; 0 where there is none."""
     try:
         return folder.stat().st_ino
-    except OSError:
+    except (OSError, ValueError):  # gone, or no name of a file
         return 0
 
 

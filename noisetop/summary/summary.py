@@ -16,9 +16,12 @@ from noisetop._tables import Groups, add_up
 from noisetop.counters.period import PeriodCounters
 from noisetop.counters.section import event_classes
 from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
 from noisetop.events.waits import TaskWait
 from noisetop.summary.max_single import LongestIntervals
+from noisetop.summary.short_lived import ShortLived, StartedTasks
+from noisetop.summary.thread_totals import ThreadSummary, ThreadTotals
 from noisetop.summary.trigger_totals import TriggerSummary, TriggerTotals, largest_first
 from noisetop.tables.group_sums import COUNT, TOTAL, Sums, no_sums, widened
 from noisetop.tables.histogram import BUCKETS, Counts, percentile_ns
@@ -116,6 +119,12 @@ class Summary:
     """Names of victims by tid."""
     waits: tuple[VictimWait, ...] = ()
     """Of the victims, longest first."""
+    threads: Mapping[Source, tuple[ThreadSummary, ...]] = field(default_factory=dict)
+    """Of each thread source on all watched CPUs the tasks that it stands for."""
+    short_lived: tuple[ShortLived, ...] = ()
+    """Tasks that are started again and again, most starts first."""
+    directory: TaskDirectory = field(default_factory=TaskDirectory, compare=False)
+    """Who the tasks are; of a running trace it grows."""
 
     @property
     def duration_ns(self) -> int:
@@ -198,6 +207,8 @@ class Summarizer:
     cpus: tuple[int, ...]
     sources: Sequence[Source]
     triggers: Sequence[Trigger]
+    directory: TaskDirectory = field(default_factory=TaskDirectory)
+    """Who the tasks are; may grow between calls."""
     _rows: list[_Row] = field(default_factory=list)
     """Of the figures."""
     _groups: Groups = field(default_factory=lambda: Groups(2))
@@ -209,9 +220,12 @@ class Summarizer:
     intervals: LongestIntervals = field(default_factory=lambda: LongestIntervals(keep=1))
     """Finds the longest intervals; say how many to keep."""
     _by_trigger: TriggerTotals = field(init=False)
+    _threads: ThreadTotals = field(init=False)
+    _started: StartedTasks = field(default_factory=StartedTasks)
 
     def __post_init__(self) -> None:
         self._by_trigger = TriggerTotals(self.triggers)
+        self._threads = ThreadTotals(self.sources)
 
     def add(self, table: Interruptions) -> None:
         """Adds interruptions; those of one CPU about in the order in which they ended, see
@@ -225,6 +239,7 @@ class Summarizer:
         rows = self._rows_of(table)
         add_up((rows, table["net_ns"], table["start_ns"]), self._noise, self._histogram)
         self._by_trigger.add(rows, table["trigger"], table["net_ns"])
+        self._started.add(self._threads.add(table), self.directory)
         self.intervals.add(select(table, table["flags"] & Flag.OUTERMOST != 0))
 
     def _rows_of(self, table: Interruptions) -> npt.NDArray[np.uint32]:
@@ -275,6 +290,9 @@ class Summarizer:
             (counters or PeriodCounters()).with_events(moments),
             tasks,
             _longest_first(waits or {}, tasks),
+            self._threads.by_source(),
+            self._started.rows(self.directory, start_ns),
+            self.directory,
         )
 
     def _by_row(self) -> Iterator[SourceSummary]:
