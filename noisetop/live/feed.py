@@ -37,7 +37,9 @@ class TracerFeed:
 
     def __post_init__(self) -> None:
         self._total = self._summarizer()
-        self._causes = LiveCauses(self.tracer.reader, self.tracer.target.cpus)
+        self._causes = LiveCauses(
+            self.tracer.reader, self.tracer.target.cpus, self.tracer.directory
+        )
         self._total_start_ns = self._last_ns = self.tracer.start_ns
         self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start
 

@@ -23,7 +23,7 @@ from noisetop.events.trigger import Trigger
 from noisetop.events.waits import TaskWait
 from noisetop.summary.cost import cost_of, cost_range, entry_kind
 from noisetop.summary.max_single import LongestIntervals
-from noisetop.summary.short_lived import ShortLived, StartedTasks
+from noisetop.summary.short_lived import ShortLived, StartedTasks, with_short_lived
 from noisetop.summary.trigger_totals import (
     TASKS,
     TriggerSummary,
@@ -33,6 +33,9 @@ from noisetop.summary.trigger_totals import (
 from noisetop.tables.group_sums import COUNT, TOTAL, Sums, counted, no_sums, widened
 from noisetop.tables.histogram import BUCKETS, Counts, percentile_ns
 from noisetop.tables.rows import select
+
+_TASKS_KEPT = 1024
+"""Tasks of a source on one CPU that are told apart: those that come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,8 @@ class SourceSummary:
     entry: EntryCost | None = None
     """That cost; None: not calibrated."""
     tasks: tuple[TriggerSummary, ...] = ()
-    """Of a thread the tasks that ran, by the ``tid`` of what stands for a trigger; largest first,
-    together ``count`` and ``net_ns``."""
+    """Of a thread the tasks that ran, by the ``tid`` of what stands for a trigger, or
+    ShortLived.trigger; largest first, together ``count`` and ``net_ns``."""
 
     @property
     def cost_ns(self) -> int | None:
@@ -313,7 +316,7 @@ class Summarizer:
     intervals: LongestIntervals = field(default_factory=lambda: LongestIntervals(keep=1))
     """Finds the longest intervals; say how many to keep."""
     _by_trigger: TriggerTotals = field(init=False)
-    _by_task: TriggerTotals = field(default_factory=lambda: TriggerTotals(TASKS))
+    _by_task: TriggerTotals = field(default_factory=lambda: TriggerTotals(TASKS, _TASKS_KEPT))
     _threads: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
     """By source: whether it is a thread."""
     _started: StartedTasks = field(default_factory=StartedTasks)
@@ -376,7 +379,9 @@ class Summarizer:
         side: dict[int, list[SourceSummary]] = {}
         moments: list[tuple[int, Source, int]] = []
         counters = counters or PeriodCounters()
-        for row, found in zip(self._rows, self._by_row(counters.of(CALIBRATION)), strict=True):
+        short_lived = self._started.rows(self.directory, start_ns)
+        found_rows = self._by_row(counters.of(CALIBRATION), short_lived)
+        for row, found in zip(self._rows, found_rows, strict=True):
             if not row.is_side:
                 by_cpu.setdefault(row.cpu, []).append(found)
             elif found.source.noise_class in event_classes():
@@ -395,11 +400,13 @@ class Summarizer:
             counters.with_events(moments),
             tasks,
             _longest_first(waits or {}, tasks),
-            self._started.rows(self.directory, start_ns),
+            short_lived,
             self.directory,
         )
 
-    def _by_row(self, calibration: Calibration) -> Iterator[SourceSummary]:
+    def _by_row(
+        self, calibration: Calibration, short_lived: Sequence[ShortLived]
+    ) -> Iterator[SourceSummary]:
         """Row by row. The numbers leave NumPy together: one by one they are most of the cost."""
         noise, idle, carried = self._noise.tolist(), self._idle.tolist(), self._entries.tolist()
         carried += [0] * (len(self._rows) - len(carried))
@@ -422,7 +429,7 @@ class Summarizer:
                 origin=about.origin,
                 entries=carried[row],
                 entry=entries[row],
-                tasks=tasks.get(row, ()),
+                tasks=with_short_lived(tasks.get(row, ()), short_lived, self.directory),
             )
 
     def _cpu(
