@@ -126,7 +126,7 @@ def _merged(parts: Iterable[tuple[str, TriggerSummary]]) -> list[NamedShare]:
 
 
 def starts_text(one: ShortLived, summary: Summary) -> str:
-    """``24.0 starts/s by cronish.sh (PID 4711, unit cron.service)``."""
+    """``24 starts/s by cronish.sh (PID 4711, unit cron.service)``."""
     rate = show_rate(per_second(one.starts, summary.duration_ns))
     return printable(f"{rate} starts/s by {summary.directory.describe_process(one.starter)}")
 

@@ -98,7 +98,8 @@ class StartedTasks:
         if len(self._tids) > _LIMIT:
             self._folded = self._groups(directory, self._first_ns)
             infos = (directory.infos.get(tid) for tid in self._tids)
-            self._folded_ns = max(info.started_ns for info in infos if info)
+            started_ns = (info.started_ns for info in infos if info)
+            self._folded_ns = max(self._folded_ns, *started_ns)
             self._tids, self._sums, self._encoder = [], no_sums(), DictionaryEncoder(1)
 
     def _new(self, tid: int) -> int:
