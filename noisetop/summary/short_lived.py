@@ -99,7 +99,7 @@ class StartedTasks:
             self._folded = self._groups(directory, self._first_ns)
             infos = (directory.infos.get(tid) for tid in self._tids)
             started_ns = (info.started_ns for info in infos if info)
-            self._folded_ns = max(self._folded_ns, *started_ns)
+            self._folded_ns = max([self._folded_ns, *started_ns])
             self._tids, self._sums, self._encoder = [], no_sums(), DictionaryEncoder(1)
 
     def _new(self, tid: int) -> int:
