@@ -58,6 +58,8 @@ class RecordReader:
 
     layout: Layout
     names: Names
+    own_pid: int = 0
+    """The noisetop that traced; 0: not known."""
     namer: Namer = field(init=False)
     join: TriggerJoin = field(init=False)
     origin: OriginJoin = field(init=False)
@@ -99,6 +101,8 @@ class RecordReader:
         names, triggers, waits, events = self._split_by_kind(self._held, *pieces)
         if complete_ns is None:
             complete_ns = _complete_ns(events)
+        if self.layout.task_name is not None:
+            self.namer.note_own(names.view(self.layout.task_name), self.own_pid)
         events = self._due(events, complete_ns, last=last)
         table = self.namer.interruptions(events)
         return Batch(names, triggers, waits, events, table, complete_ns, last)

@@ -43,13 +43,20 @@ class TracerFeed:
     def __post_init__(self) -> None:
         self.tracer.reader.splits = True
         self._total = self._summarizer()
-        self._causes = LiveCauses(self.tracer.reader, self.tracer.target.cpus)
+        self._causes = LiveCauses(
+            self.tracer.reader, self.tracer.target.cpus, self.tracer.directory
+        )
         self._total_start_ns = self._last_ns = self.tracer.start_ns
         self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start
 
     def _summarizer(self) -> Summarizer:
         reader = self.tracer.reader
-        return Summarizer(self.tracer.target.cpus, reader.namer.sources, reader.join.triggers)
+        return Summarizer(
+            self.tracer.target.cpus,
+            reader.namer.sources,
+            reader.join.triggers,
+            self.tracer.directory,
+        )
 
     def next(self) -> Sample:
         """Waits for the end of the interval that runs, then returns its sample."""

@@ -35,6 +35,29 @@ def test_irq_without_a_known_action_keeps_what_the_event_says() -> None:
     ]
 
 
+def test_own_threads_are_told_by_their_process_and_not_by_their_name() -> None:
+    one, dtype = namer(), layout().task_name
+    assert dtype is not None
+    told = np.zeros(3, dtype)
+    told["tid"], told["tgid"] = (50, 51, 60), (50, 50, 60)
+
+    def seen() -> list[tuple[str, ...]]:
+        rows = (
+            {"source": "thread", "id": 1 << 32 | tid, "comm": b"noisetop"} for tid in (50, 51, 60)
+        )
+        table = one.interruptions(events(*rows))
+        return [one.sources[number].path for number in table["source"]]
+
+    ours, another = ("thread", "own", "noisetop"), ("thread", "noisetop")
+    one.note_own(told, 0)
+    assert seen() == [another] * 3
+    one.note_own(told, 50)
+    assert seen() == [ours, ours, another]
+    told["tgid"] = 60  # the numbers are given to others
+    one.note_own(told, 50)
+    assert seen() == [another] * 3
+
+
 def test_softirq_by_vector_and_an_unknown_vector_by_number() -> None:
     assert paths({"source": "softirq", "id": 1}, {"source": "softirq", "id": 200}) == [
         ("softirq", "TIMER"),
