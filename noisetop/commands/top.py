@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
             threading.Thread(target=importlib.import_module, args=(module,)).start()
         with run:
             with run.tracing() as tracer:
-                feed = TracerFeed(tracer, run.stopper, interval_ns, run.target.title)
+                feed = TracerFeed(tracer, run.stopper, interval_ns, run.target.title, args.count)
                 output.run(feed, sys.stdout, settings)
             status = run.status()
         written.seek(0)

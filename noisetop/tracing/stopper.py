@@ -26,6 +26,8 @@ class Stopper:
     reason: str = ""
     """Why it ended, in words for the user; empty: as asked."""
     stopped: bool = False
+    interrupted: bool = False
+    """Whether a signal ended it: the user waits for nothing any more."""
     _deadline_ns: int = 0
     _wake: tuple[int, int] = field(default_factory=lambda: os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC))
 
@@ -39,6 +41,11 @@ class Stopper:
         self.stopped = True
         self.reason = self.reason or reason
         self.wake()
+
+    def interrupt(self) -> None:
+        """Ends the wait because of a signal; callable from its handler."""
+        self.interrupted = True
+        self.stop()
 
     def wake(self) -> None:
         """Ends the wait that is going on without stopping."""
@@ -75,7 +82,7 @@ def catch_signals(stopper: Stopper) -> Iterator[None]:
     """SIGINT, SIGTERM and SIGHUP stop the run instead of killing the process."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     for number in _SIGNALS:
-        signal.signal(number, lambda *_: stopper.stop())
+        signal.signal(number, lambda *_: stopper.interrupt())
     try:
         yield
     finally:

@@ -154,3 +154,15 @@ def test_live_and_recorded_at_once_say_the_same(tmp_path: Path) -> None:
     recorded = json.loads(run("report", path, "--json").stdout)
     assert live["duration_ns"] == recorded["duration_ns"]
     assert live["cpus"] == recorded["cpus"]
+
+
+def test_the_last_sample_ends_the_recording(tmp_path: Path) -> None:
+    path = tmp_path / "run.noisetop"
+    with workload("membarrier", int(CPU), 0, 1000):
+        done = run("top", "-c", CPU, "--json", "-o", path, "0.3", "2")
+    assert done.returncode == 0, done.stderr
+    samples = [json.loads(line) for line in done.stdout.splitlines()]
+    recorded = json.loads(run("report", path, "--json").stdout)
+    assert recorded["duration_ns"] == sum(one["duration_ns"] for one in samples)
+    for figure in ("count", "noise_ns"):
+        assert recorded["cpus"][CPU][figure] == sum(one["cpus"][CPU][figure] for one in samples)
