@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+_LONGEST_POLL_MS = 1 << 30
+"""poll(2) takes an int."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -60,9 +62,7 @@ class Stopper:
         poll.register(self._wake[0], select.POLLIN)
         if self.pidfd >= 0:
             poll.register(self.pidfd, select.POLLIN)
-        left_ns = max(moment_ns - time.monotonic_ns(), 0)
-        ready = [] if self.stopped else poll.poll(-(-left_ns // 1_000_000))
-        for fd, _ in ready:
+        for fd, _ in [] if self.stopped else _ready(poll, moment_ns):
             if fd == self.pidfd:
                 self.stop(f"{self.process} exited")
             elif fd == self._wake[0]:
@@ -75,6 +75,15 @@ class Stopper:
         """Closes the descriptors."""
         for fd in (*self._wake, *([self.pidfd] if self.pidfd >= 0 else [])):
             os.close(fd)
+
+
+def _ready(poll: select.poll, moment_ns: int) -> list[tuple[int, int]]:
+    """Descriptors and their events; empty when the moment has come."""
+    while True:
+        left_ms = -(-max(moment_ns - time.monotonic_ns(), 0) // 1_000_000)
+        ready = poll.poll(min(left_ms, _LONGEST_POLL_MS))
+        if ready or left_ms <= _LONGEST_POLL_MS:
+            return ready
 
 
 @contextlib.contextmanager

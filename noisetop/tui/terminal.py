@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import select
 import signal
@@ -44,7 +45,9 @@ class TerminalDriver(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         # Textual draws on stderr, which people redirect to keep the messages of a run.
-        assert sys.__stdout__ is not None
+        assert isinstance(sys.__stdout__, io.TextIOWrapper)
+        # A cell for a cell; an error would end the thread that also restores the terminal.
+        sys.__stdout__.reconfigure(errors="replace")
         self._file = sys.__stdout__
         self._hangup: select.epoll | None = None
 

@@ -34,7 +34,11 @@ class Terminal:
         self.child: subprocess.Popen[bytes] | None = None
 
     def start(
-        self, case: str, stdin: int | None = None, stderr: int | None = None
+        self,
+        case: str,
+        stdin: int | None = None,
+        stderr: int | None = None,
+        **environment: str,
     ) -> subprocess.Popen[bytes]:
         self.child = subprocess.Popen(
             [sys.executable, "-m", "tests.tui.terminal_child", case, str(self.log)],
@@ -43,7 +47,7 @@ class Terminal:
             stderr=self.slave if stderr is None else stderr,
             start_new_session=True,
             cwd=ROOT,
-            env={**os.environ, "TERM": "xterm-256color"},
+            env={**os.environ, "TERM": "xterm-256color", **environment},
         )
         return self.child
 
@@ -142,6 +146,15 @@ def test_a_closed_terminal_ends_it(terminal: Terminal, case: str) -> None:
     terminal.read_until(DRAWN)
     terminal.hang_up()
     assert terminal.outcome(0) == "returned"
+
+
+def test_an_encoding_without_its_lines_will_do(terminal: Terminal) -> None:
+    terminal.start("", PYTHONIOENCODING="ascii")
+    terminal.read_until(DRAWN)
+    os.write(terminal.master, b"q")
+    assert terminal.outcome(0) == "returned"
+    assert_sane(terminal)
+    assert terminal.seen.isascii()
 
 
 def test_an_error_of_the_feed_comes_after_the_terminal_is_restored(terminal: Terminal) -> None:
