@@ -31,6 +31,7 @@ from noisetop.recording.raw_file import offline_block
 from noisetop.tracing import bcc
 from noisetop.tracing.backend import choose
 from noisetop.tracing.cpu_hotplug import HotplugWatch
+from noisetop.tracing.host_numbers import HostNumbers
 from noisetop.tracing.interrupt_vectors import vectors_not_taken
 from noisetop.tracing.privileges import explain
 from noisetop.tracing.symbol_writer import SymbolWriter
@@ -81,6 +82,8 @@ class Tracer:
     """What entries cost on this machine; known before the window starts."""
     counters: CountersWatch = field(default_factory=CountersWatch)
     """Side figures; read from the start of the window to its end."""
+    host_numbers: HostNumbers = field(init=False)
+    """What the kernel calls the tasks of our PID namespace."""
     start_ns: int = 0
     end_ns: int = 0
     _session: _native.Session = field(init=False)
@@ -97,6 +100,7 @@ class Tracer:
         self.names = Names(softirq_names(), system.irq_actions(), self._read_symbols)
         self.reader = RecordReader(self.layout, self.names)
         self._not_taken = vectors_not_taken()
+        self.host_numbers = HostNumbers(has_btf=self.backend != "bcc")
         try:
             self._session = self._open_session()
             if self.backend == "bcc":
@@ -119,9 +123,9 @@ class Tracer:
             cpus=self.target.cpus,
             others=tuple(c for c in system.present_cpus() if c not in self.target.cpus),
             victims=self.layout.victims[self.target.victims],
-            victim_tgid=self.target.pid,
+            victim_tgid=self.host_numbers.task(self.target.pid) if self.target.pid else 0,
             victim_cgroup=self.target.cgroup_id,
-            victim_cgroup_level=self.target.cgroup_level,
+            victim_cgroup_level=self._cgroup_level(),
             csd_callback=self._csd_callback(),
             tick_function=self._tick_function(),
             stacks=self.stacks,
@@ -177,7 +181,11 @@ class Tracer:
 
     def _add_tree(self) -> None:
         for pid in system.process_tree(self.target.pid):
-            self._session.add_victim(pid)
+            self._session.add_victim(self.host_numbers.task(pid))
+
+    def _cgroup_level(self) -> int:
+        target = self.target
+        return self.host_numbers.cgroup_level(target.cgroup_level) if target.cgroup_id else 0
 
     def _bounded_ring_records(self) -> int:
         """The wanted size, halved until the rings of all CPUs stay within 256 MiB."""
