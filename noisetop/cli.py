@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import os
 import re
 import signal
@@ -90,14 +91,21 @@ def main() -> NoReturn:
     except BrokenPipeError:  # the reader has gone (| head)
         status = 0
     except OSError as error:
-        if error.filename is None:  # no file that the user named
-            raise
-        print(f"noisetop: {printable(f'{error.filename}: {error.strerror}')}", file=sys.stderr)
+        print(f"noisetop: {printable(_line_of(error))}", file=sys.stderr)
         status = EXIT_FAILURE
     except KeyboardInterrupt:
         status = SIGNAL_BASE + signal.SIGINT
     end_stdout()
     sys.exit(status)
+
+
+def _line_of(error: OSError) -> str:
+    """What the user can mend; raises the error where that is not known."""
+    if error.errno == errno.EMFILE:
+        return "too few open files: ulimit -n 65536"
+    if error.filename is None:
+        raise error
+    return f"{error.filename}: {error.strerror}"
 
 
 def _run_and_flush(argv: list[str]) -> int:

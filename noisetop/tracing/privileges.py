@@ -72,6 +72,8 @@ def explain(code: int, step: str, detail: str) -> NoisetopError:
         return NoisetopError(f"the kernel is locked down ({_lockdown()}): BPF cannot trace here")
     if step == "faults" and code == errno.EMFILE:
         return NoisetopError("too few open files for --faults: ulimit -n 65536, or fewer CPUs")
+    if code == errno.EMFILE:
+        return NoisetopError("too few open files: ulimit -n 65536")
     if step == "faults":
         return NoisetopError(f"page faults cannot be counted here ({reason}): leave out --faults")
     if code == errno.EPERM and not is_first("user"):
