@@ -75,6 +75,10 @@ class Session:
         """``struct noise_event[]`` since the last call, after a pass over the rings. Those of one
         ring come in the order in which they ended. Empty where ``batch_limit`` is 0."""
 
+    def open_records(self) -> tuple[int, bytes]:
+        """Now, in ns, and ``struct noise_event[]`` that end now: threads that delay a victim, waits
+        and sleep that have begun. Raises TracerError."""
+
     def cpu_counters(self) -> bytes:
         """``struct noise_cpu_counters[]``: one per CPU, the watched ones first. Counts since the
         window started, up to now or to its end."""
@@ -136,6 +140,11 @@ def layout() -> dict[str, Any]:
     enums: by name, the values by name. sources: bytes, ``struct noise_source[]``.
     Raises OSError where libbpf cannot parse the object.
     """
+
+def host_tasks() -> list[tuple[int, int, int]]:
+    """Of each task of this PID namespace: its number here, the kernel's own number, and the level
+    of its control group (v2) below the kernel's root. Raises OSError where the kernel has no BTF,
+    or no permission is given."""
 
 def programs() -> dict[str, str]:
     """The section of each program of the embedded object, by its name. Raises OSError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisetop.events.interruption import ENTRY, FAULT
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.summary.short_lived import STARTED, ShortLived
-from noisetop.summary.summary import CpuSummary, SourceSummary, Summary, VictimWait
+from noisetop.summary.summary import CpuSummary, SourceSummary, Summary, Victim, VictimWait
 from noisetop.summary.trigger_totals import TriggerSummary
 from noisetop.text.column import per_second
 
@@ -37,11 +37,36 @@ def summary_as_dict(summary: Summary) -> dict[str, object]:
         "start_ns": summary.start_ns,
         "end_ns": summary.end_ns,
         **summary.counters.as_dict(),
+        "victims": [_victim(one, summary.directory) for one in summary.victims],
         "waits": {str(one.tid): _wait(one, summary.directory) for one in summary.waits},
         "short_lived": [_short_lived(one, summary) for one in summary.short_lived],
         "cpus": {str(cpu.cpu): _cpu(cpu, summary) for cpu in summary.cpus},
     }
     return {key: document[key] for key in (*_FIRST, *document)}
+
+
+def _victim(one: Victim, directory: TaskDirectory) -> dict[str, object]:
+    """Its parts add up to ``wall_ns``."""
+    time = one.time
+    return {
+        "tid": time.tid,
+        "name": one.name,
+        **directory.as_dict(time.tid),
+        "wall_ns": time.wall_ns,
+        "on_cpu_ns": time.on_cpu_ns,
+        "noise_ns": dict(time.noise_ns),
+        "self_ns": time.self_ns,
+        "contention_ns": time.contention_ns,
+        "contention": [
+            {"path": list(source.path), "ns": ns}
+            for source, ns in sorted(time.contention.items(), key=lambda pair: -pair[1])
+        ],
+        "throttled_ns": time.throttled_ns,
+        "blocked_ns": time.blocked_ns,
+        "unattributed_ns": time.unattributed_ns,
+        "run_ns": time.run_ns,
+        "delay_ns": time.delay_ns,
+    }
 
 
 def plural(noise_class: str) -> str:

@@ -20,6 +20,7 @@ from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
+from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait
 from noisetop.summary.cost import cost_of, cost_range, entry_kind
 from noisetop.summary.max_single import LongestIntervals
@@ -183,6 +184,20 @@ class VictimWait:
 
 
 @dataclass(frozen=True, slots=True)
+class Victim:
+    """A thread, and where its time went."""
+
+    name: str
+    time: VictimTime
+
+    @property
+    def lost_ns(self) -> int:
+        """What it could have used and did not get."""
+        time = self.time
+        return time.wall_ns - time.on_cpu_ns - time.self_ns - time.blocked_ns
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """Everything that a view shows about a period."""
 
@@ -195,6 +210,8 @@ class Summary:
     """Names of victims by tid."""
     waits: tuple[VictimWait, ...] = ()
     """Of the victims, longest first."""
+    victims: tuple[Victim, ...] = ()
+    """Where the time of each of them went; who lost most first."""
     short_lived: tuple[ShortLived, ...] = ()
     """Tasks that are started again and again, most starts first."""
     directory: TaskDirectory = field(default_factory=TaskDirectory, compare=False)
@@ -274,6 +291,11 @@ def _longest_first(
 ) -> tuple[VictimWait, ...]:
     found = [VictimWait(tid, tasks.get(tid, ""), wait) for tid, wait in waits.items()]
     return tuple(sorted(found, key=lambda one: (-one.wait.sum_ns, one.tid)))
+
+
+def _victims(victims: Mapping[int, VictimTime], tasks: Mapping[int, str]) -> tuple[Victim, ...]:
+    found = [Victim(tasks.get(tid, ""), time) for tid, time in victims.items()]
+    return tuple(sorted(found, key=lambda one: (-one.lost_ns, -one.time.run_ns, one.time.tid)))
 
 
 class _Row(NamedTuple):
@@ -373,6 +395,7 @@ class Summarizer:
         counters: PeriodCounters | None = None,
         tasks: dict[int, str] | None = None,
         waits: Mapping[int, TaskWait] | None = None,
+        victims: Mapping[int, VictimTime] | None = None,
     ) -> Summary:
         """What was added so far, as the summary of the period from ``start_ns`` to ``end_ns``."""
         by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
@@ -400,6 +423,7 @@ class Summarizer:
             counters.with_events(moments),
             tasks,
             _longest_first(waits or {}, tasks),
+            _victims(victims or {}, tasks),
             short_lived,
             self.directory,
         )

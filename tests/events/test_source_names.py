@@ -117,7 +117,7 @@ def test_two_threads_of_one_name_are_one_source() -> None:
             {"source": "thread", "id": 6, "tid": 6, "comm": b"sh"},
         )
     )
-    assert table["source"].tolist() == [0, 0]
+    assert len(set(table["source"].tolist())) == 1
     assert table["tid"].tolist() == [5, 6]
 
 
@@ -126,7 +126,7 @@ def test_what_follows_the_end_of_a_name_is_ignored() -> None:
     raw = rows.view(np.uint8).reshape(2, -1)
     comm = rows.dtype.fields["comm"][1]  # type: ignore[index]
     raw[1, comm + 3 : comm + 16] = 0x41
-    assert namer().interruptions(rows)["source"].tolist() == [0, 0]
+    assert len(set(namer().interruptions(rows)["source"].tolist())) == 1
 
 
 def test_bytes_that_are_no_text_do_not_fail() -> None:
