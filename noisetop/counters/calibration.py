@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noisetop.counters.section import Reader, Section, TraceReadings
+from noisetop.events.interruption import Source
 
 KINDS = (
     "irq",
@@ -34,6 +35,38 @@ def taken_from(kind: str) -> str:
     return f"from {kind}"
 
 
+_ENTRY_STEPS = 2
+"""What an entry calls has a longer path."""
+_KIND_OF_CLASS = {
+    "irq": "irq",
+    "timer": "timer",
+    "softirq": "softirq",
+    "thread": "switch",
+    "fault": "fault",
+    "nmi": "nmi",
+}
+_KIND_OF_IPI = {
+    "reschedule": "reschedule",
+    "call_function": "call_function",
+    "call_function_single": "call_function",
+    "irq_work": "irq_work",
+}
+
+
+def entry_kind(source: Source) -> str:
+    """The kind of entry that an outermost event of this source is; empty: none.
+
+    What lies inside of another event has no entry of its own: its cost is in the net time of that
+    one. Threads that run one after the other while a victim waits have one between them.
+    """
+    if source.noise_class != "thread" and len(source.path) != _ENTRY_STEPS:
+        return ""
+    if source.noise_class == "ipi":
+        # Other vectors of the local interrupt controller are entered in the same way.
+        return _KIND_OF_IPI.get(source.path[1], "call_function")
+    return _KIND_OF_CLASS.get(source.noise_class, "")
+
+
 @dataclass(frozen=True, slots=True)
 class EntryCost:
     """What one kind of entry costs beyond the net time of its events."""
@@ -53,7 +86,7 @@ class Calibration:
     """Entry costs of one machine."""
 
     kinds: Mapping[str, EntryCost] = field(default_factory=dict)
-    """By kind; empty: there is no calibration."""
+    """By kind, of which some may be missing; empty: there is no calibration."""
     reason: str = ""
     """Why there is none, in words."""
 
@@ -91,7 +124,7 @@ class CalibrationSection(Section[Calibration, Calibration]):
 
     def to_file(self, value: Calibration) -> dict[str, Any]:
         """Part of Section."""
-        return {"calibration": {"kinds": _kinds_as_dict(value), "reason": value.reason}}
+        return {"calibration": {"kinds": costs_as_dict(value), "reason": value.reason}}
 
     def from_file(self, content: Mapping[str, Any]) -> Calibration:
         """Part of Section."""
@@ -105,13 +138,14 @@ class CalibrationSection(Section[Calibration, Calibration]):
 
     def as_dict(self, value: Calibration) -> dict[str, object]:
         """Part of Section."""
-        content: dict[str, object] = {"calibration": _kinds_as_dict(value)}
+        content: dict[str, object] = {"calibration": costs_as_dict(value)}
         if not value.kinds:
             content["calibration_missing"] = value.reason
         return content
 
 
-def _kinds_as_dict(calibration: Calibration) -> dict[str, dict[str, object]]:
+def costs_as_dict(calibration: Calibration) -> dict[str, dict[str, object]]:
+    """By kind, ready for the json module; times in ns."""
     return {
         kind: {
             "entry_ns": cost.entry_ns,
