@@ -35,6 +35,8 @@ def taken_from(kind: str) -> str:
     return f"from {kind}"
 
 
+_MOST_NS = 1_000_000_000
+"""No file that we wrote has more."""
 _ENTRY_STEPS = 2
 """What an entry calls has a longer path."""
 _KIND_OF_CLASS = {
@@ -160,7 +162,7 @@ def _entry_cost(stored: Mapping[str, Any]) -> EntryCost:
     entry_ns, (low_ns, high_ns) = stored["entry_ns"], stored["spread_ns"]
     if not all(type(ns) is int for ns in (entry_ns, low_ns, high_ns)):
         raise TypeError("an entry cost that is no number of ns")
-    if not 0 <= low_ns <= entry_ns <= high_ns:
+    if not 0 <= low_ns <= entry_ns <= high_ns <= _MOST_NS:
         raise ValueError("an entry cost outside of its spread")
     if stored["source"] not in (MEASURED, *map(taken_from, KINDS)):
         raise ValueError("an entry cost from nowhere")

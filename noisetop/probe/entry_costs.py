@@ -19,7 +19,7 @@ from noisetop.counters.calibration import (
     entry_kind,
     taken_from,
 )
-from noisetop.events.interruption import SIDE_LEVEL, Interruptions, Source
+from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.gaps.explain import explain
 from noisetop.gaps.gaps import Gaps, Times
 
@@ -43,22 +43,28 @@ _SOFTIRQ, _SWITCH, _FAULT = "softirq", "switch", "fault"
 class GapContents:
     """The gaps of which every event is known; a row each."""
 
-    excess_ns: Times
-    """Length less the net time of all events."""
+    length_ns: Times
+    event_ns: Times
+    """Net time of all events."""
     counts: npt.NDArray[np.int64]
     """Outermost events by kind, in the order of KINDS."""
 
     def joined(self, other: GapContents) -> GapContents:
         """Both together."""
         return GapContents(
-            np.concatenate([self.excess_ns, other.excess_ns]),
+            np.concatenate([self.length_ns, other.length_ns]),
+            np.concatenate([self.event_ns, other.event_ns]),
             np.concatenate([self.counts, other.counts]),
         )
 
-    def only(self, kind: str) -> GapContents:
-        """The gaps that hold one event of this kind and nothing else."""
-        chosen = self.holding(**{kind: 1})
-        return GapContents(self.excess_ns[chosen], self.counts[chosen])
+    def chosen(self, which: npt.NDArray[np.bool_]) -> GapContents:
+        """Some of them."""
+        return GapContents(self.length_ns[which], self.event_ns[which], self.counts[which])
+
+    @property
+    def excess_ns(self) -> Times:
+        """What entries cost."""
+        return self.length_ns - self.event_ns
 
     def holding(self, **counts: int) -> npt.NDArray[np.bool_]:
         """Gaps that hold just so many events of each kind, and none of the kinds not named."""
@@ -67,7 +73,8 @@ class GapContents:
         return same
 
 
-NO_GAPS = GapContents(np.zeros(0, np.int64), np.zeros((0, len(KINDS)), np.int64))
+_NO_TIMES = np.zeros(0, np.int64)
+NO_GAPS = GapContents(_NO_TIMES, _NO_TIMES, np.zeros((0, len(KINDS)), np.int64))
 
 
 def own_events(table: Interruptions, sources: Sequence[Source], tid: int) -> Interruptions:
@@ -90,11 +97,12 @@ def gap_contents(gaps: Gaps, events: Interruptions, sources: Sequence[Source]) -
     reach = np.concatenate([[np.iinfo(np.int64).min], np.maximum.accumulate(end)[:-1]])
     numbers = np.array([_number(source) for source in sources], np.int64)
     number = numbers[explanation.inside["source"]] if len(start) else np.zeros(0, np.int64)
-    outermost = (start >= reach[: len(start)]) & (number >= 0)
+    handled = explanation.inside["flags"] & Flag.UNHANDLED == 0
+    outermost = (start >= reach[: len(start)]) & (number >= 0) & handled
     counts = np.zeros((len(gaps.start_ns), len(KINDS)), np.int64)
     np.add.at(counts, (explanation.gap_of[outermost], number[outermost]), 1)
     known = ~explanation.touched & (counts.sum(1) > 0)
-    return GapContents((gaps.length_ns - explanation.event_ns)[known], counts[known])
+    return GapContents(gaps.length_ns, explanation.event_ns, counts).chosen(known)
 
 
 def _number(source: Source) -> int:

@@ -1,5 +1,5 @@
 """Calibrations that were kept: a JSON file for each kind of machine, as what it holds depends on
-CPU, kernel, mitigations, microcode and hypervisor, and on the programs of this version."""
+CPU, kernel, mitigations, microcode and hypervisor, and on the tracer's programs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from noisetop.errors import NoisetopError
 from noisetop.machine.entry_facts import entry_facts
 from noisetop.machine.system import ROOT
 from noisetop.output import check_output
+from noisetop.probe.sampler import native_digest
 from noisetop.text.sanitize import printable
-from noisetop.version import version
 
 FORMAT = "noisetop calibration"
 _MAX_BYTES = 1 << 20
@@ -23,7 +23,7 @@ _MAX_BYTES = 1 << 20
 
 def calibration_facts(root: Path = ROOT) -> dict[str, str]:
     """What a calibration made here and now holds for."""
-    return {**entry_facts(root), "noisetop": version()}
+    return {**entry_facts(root), "programs": native_digest()}
 
 
 def calibration_path(folder: Path, facts: Mapping[str, str]) -> Path:
@@ -54,12 +54,16 @@ def kept(folders: Iterable[Path], facts: Mapping[str, str]) -> tuple[Calibration
             return _read(path, facts), problems
         except FileNotFoundError:
             continue
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except OSError as error:
+            problems.append(f"ignored {printable(str(path))}: {error.strerror}")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             problems.append(f"ignored {printable(str(path))}: it holds no calibration: remove it")
     return None, problems
 
 
 def _read(path: Path, facts: Mapping[str, str]) -> Calibration:
+    if path.exists() and not path.is_file():
+        raise ValueError("a pipe would be waited for")
     with path.open("rb") as file:
         content: Any = json.loads(file.read(_MAX_BYTES))
     if content["format"] != FORMAT or content["machine"] != facts:
