@@ -75,6 +75,10 @@ class Session:
         """``struct noise_event[]`` since the last call, after a pass over the rings. Those of one
         ring come in the order in which they ended. Empty where ``batch_limit`` is 0."""
 
+    def open_records(self) -> tuple[int, bytes]:
+        """Now, in ns, and ``struct noise_event[]`` that end now: threads that delay a victim, waits
+        and sleep that have begun. Raises TracerError."""
+
     def cpu_counters(self) -> bytes:
         """``struct noise_cpu_counters[]``: one per CPU, the watched ones first. Counts since the
         window started, up to now or to its end."""
@@ -116,9 +120,9 @@ class Session:
         """Loads BPF instructions, 8 bytes each, as the program of this name. What the verifier
         refuses is listed by programs(). Raises TracerError, also where ``compiled`` is false."""
 
-    def add_victim(self, tgid: int, /) -> None:
-        """Adds a process to the victims, where these are ``NOISE_VICTIMS_TREE``. Raises TracerError
-        where there is no room for it."""
+    def add_victim(self, number: int, /) -> None:
+        """Adds a process to the victims, where these are ``NOISE_VICTIMS_TREE`` or ``_PROCESSES``,
+        or a thread, where they are ``_THREADS``. Raises TracerError where there is no room."""
 
     def enable_stats(self) -> int:
         """Has the kernel measure the run time of all BPF programs of the machine, until the
@@ -136,6 +140,11 @@ def layout() -> dict[str, Any]:
     enums: by name, the values by name. sources: bytes, ``struct noise_source[]``.
     Raises OSError where libbpf cannot parse the object.
     """
+
+def host_tasks() -> list[tuple[int, int, int]]:
+    """Of each task of this PID namespace: its number here, the kernel's own number, and the level
+    of its control group (v2) below the kernel's root. Raises OSError where the kernel has no BTF,
+    or no permission is given."""
 
 def programs() -> dict[str, str]:
     """The section of each program of the embedded object, by its name. Raises OSError."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noisetop.counters.section import Reader, Section, TraceReadings
-from noisetop.events.interruption import Source
 
 KINDS = (
     "irq",
@@ -37,36 +36,6 @@ def taken_from(kind: str) -> str:
 
 _MOST_NS = 1_000_000_000
 """No file that we wrote has more."""
-_ENTRY_STEPS = 2
-"""What an entry calls has a longer path."""
-_KIND_OF_CLASS = {
-    "irq": "irq",
-    "timer": "timer",
-    "softirq": "softirq",
-    "thread": "switch",
-    "fault": "fault",
-    "nmi": "nmi",
-}
-_KIND_OF_IPI = {
-    "reschedule": "reschedule",
-    "call_function": "call_function",
-    "call_function_single": "call_function",
-    "irq_work": "irq_work",
-}
-
-
-def entry_kind(source: Source) -> str:
-    """The kind of entry that an outermost event of this source is; empty: none.
-
-    What lies inside of another event has no entry of its own: its cost is in the net time of that
-    one. Threads that run one after the other while a victim waits have one between them.
-    """
-    if source.noise_class != "thread" and len(source.path) != _ENTRY_STEPS:
-        return ""
-    if source.noise_class == "ipi":
-        # Other vectors of the local interrupt controller are entered in the same way.
-        return _KIND_OF_IPI.get(source.path[1], "call_function")
-    return _KIND_OF_CLASS.get(source.noise_class, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""What tasks are called, by moment: programs are started by tasks that go by another name first."""
+"""What tasks are called, by moment: programs are started by tasks that go by another name first.
+And what they belong to: process, parent, control group."""
 
 from __future__ import annotations
 
@@ -14,6 +15,33 @@ from noisetop.events.layout import Events
 
 _REMEMBERED = 4
 """Names of one number: older ones are forgotten, so that memory is bounded by the numbers."""
+_PF_KTHREAD = 0x00200000
+"""``include/linux/sched.h``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """What a task belonged to when it was last named."""
+
+    tgid: int
+    """Its process."""
+    parent: int
+    """The process that started that; 0: the kernel."""
+    kernel: bool
+    """A kernel thread."""
+    cgroup: int
+    """Id of its control group (v2), the number of the folder's inode; 0: not known."""
+    started_ns: int = field(default=0, compare=False)
+    """When it was started, CLOCK_MONOTONIC, to 1 µs; 0: not known."""
+
+
+def _started(records: npt.NDArray[np.void]) -> list[int]:
+    """When the tasks of these records were started, 0 where they do not tell."""
+    if "age_us" not in (records.dtype.names or ()):
+        return [0] * len(records)
+    age_ns = records["age_us"].astype(np.uint64) * np.uint64(1000)
+    started_ns: list[int] = (records["time_ns"] - np.minimum(age_ns, records["time_ns"])).tolist()
+    return started_ns
 
 
 @dataclass(slots=True)
@@ -22,14 +50,19 @@ class TaskNames:
 
     latest: dict[int, str] = field(default_factory=dict)
     """By tid."""
+    infos: dict[int, TaskInfo] = field(default_factory=dict)
+    """By tid; recordings of format 1 do not tell it."""
     version: int = 0
     """Another one whenever a name may have become another."""
     _since_ns: dict[int, list[int]] = field(default_factory=dict)
     _names: dict[int, list[str]] = field(default_factory=dict)
     _renamed: set[int] = field(default_factory=set)
 
-    def add(self, records: Events) -> None:
-        """Takes records that tell names."""
+    def add(self, records: Events, told: np.dtype[np.void] | None = None) -> None:
+        """Takes records that tell names; ``told`` is the type of ``struct noise_task_name``, None
+        where there is none."""
+        if told is not None:
+            self._add_infos(records.view(told))
         for tid, comm, time_ns in zip(
             records["tid"].tolist(),
             records["comm"].tolist(),
@@ -37,6 +70,15 @@ class TaskNames:
             strict=True,
         ):
             self._add(tid, task_name(comm), time_ns)
+
+    def _add_infos(self, records: npt.NDArray[np.void]) -> None:
+        columns = ("tid", "tgid", "parent_tgid", "task_flags", "cgroup")
+        rows = zip(*(records[name].tolist() for name in columns), _started(records), strict=True)
+        for tid, tgid, parent, flags, cgroup, started_ns in rows:
+            info = TaskInfo(tgid, parent, bool(flags & _PF_KTHREAD), cgroup, started_ns)
+            if self.infos.get(tid) != info:
+                self.version += 1
+            self.infos[tid] = info
 
     def _add(self, tid: int, name: str, time_ns: int) -> None:
         since = self._since_ns.setdefault(tid, [])

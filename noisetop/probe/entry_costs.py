@@ -16,12 +16,12 @@ from noisetop.counters.calibration import (
     KINDS,
     MEASURED,
     EntryCost,
-    entry_kind,
     taken_from,
 )
 from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.gaps.explain import explain
 from noisetop.gaps.gaps import Gaps, Times
+from noisetop.summary.cost import entry_kind
 
 MIN_SAMPLES = 5
 """A kind with fewer gaps is not measured."""
@@ -36,6 +36,7 @@ _NEAREST = {
     "nmi": ("timer", "call_function", "irq"),
 }
 """Where the cost of an interrupt is taken from, if it was not measured; first comes the nearest."""
+_ENTRY_STEPS = 2
 _SOFTIRQ, _SWITCH, _FAULT = "softirq", "switch", "fault"
 
 
@@ -106,7 +107,9 @@ def gap_contents(gaps: Gaps, events: Interruptions, sources: Sequence[Source]) -
 
 
 def _number(source: Source) -> int:
-    kind = entry_kind(source)
+    """Place in KINDS, -1 for none: not of what an interrupt calls, or of the sleep in a fault."""
+    called = source.noise_class != "thread" and len(source.path) != _ENTRY_STEPS
+    kind = "" if called else entry_kind(source)
     return KINDS.index(kind) if kind else -1
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from noisetop.counters.calibration import Calibration
 from noisetop.errors import NoisetopError
 from noisetop.events.symbols import SymbolTable
-from noisetop.machine import affinity
 from noisetop.machine.state_folder import SYSTEM_FOLDER, state_folder
 from noisetop.probe.calibrate import CalibrationSettings, measure
 from noisetop.probe.entry_costs import entry_costs
 from noisetop.probe.stored_calibration import calibration_facts, kept
 from noisetop.session.notice import notice
+from noisetop.session.options import victim_cpus
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.target import Target
 
@@ -56,6 +56,5 @@ class RunCalibration:
 
     def _unwatched(self) -> tuple[int, ...]:
         """The housekeeping CPUs on which no victim runs, whatever -H says."""
-        pid = self.target.pid
-        watched = affinity.allowed_cpus_of(pid) if pid else set(self.target.cpus)
+        watched = victim_cpus(self.target)
         return tuple(cpu for cpu in self.housekeeping if cpu not in watched)

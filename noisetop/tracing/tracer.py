@@ -25,15 +25,19 @@ from noisetop.events.interruption import Interruptions
 from noisetop.events.layout import Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import KALLSYMS, SymbolTable, read_kallsyms
+from noisetop.events.task_directory import TaskDirectory
+from noisetop.events.victim_time import ANY_TASK
 from noisetop.machine import affinity, system
 from noisetop.machine.proc_interrupts import softirq_names
 from noisetop.recording.raw_file import offline_block
 from noisetop.tracing import bcc
 from noisetop.tracing.backend import choose
 from noisetop.tracing.cpu_hotplug import HotplugWatch
+from noisetop.tracing.host_numbers import HostNumbers
 from noisetop.tracing.interrupt_vectors import vectors_not_taken
+from noisetop.tracing.names_writer import NamesWriter
 from noisetop.tracing.privileges import explain
-from noisetop.tracing.symbol_writer import SymbolWriter
+from noisetop.tracing.process_watch import ProcessWatch
 from noisetop.tracing.target import Target
 
 RING_RECORDS = 1 << 16
@@ -85,11 +89,15 @@ class Tracer:
     """What entries cost on this machine; known before the window starts."""
     counters: CountersWatch = field(default_factory=CountersWatch)
     """Side figures; read from the start of the window to its end."""
+    host_numbers: HostNumbers = field(init=False)
+    """What the kernel calls the tasks of our PID namespace."""
     start_ns: int = 0
     end_ns: int = 0
     _session: _native.Session = field(init=False)
     _hotplug: HotplugWatch = field(init=False)
-    _symbol_writer: SymbolWriter | None = None
+    _names_writer: NamesWriter | None = None
+    _complete_ns: int = 0
+    _processes: ProcessWatch = field(default_factory=ProcessWatch)
     _lost: tuple[str, ...] = ()
     _not_taken: frozenset[str] = frozenset()
 
@@ -98,15 +106,15 @@ class Tracer:
             affinity.bind(self.housekeeping)
         self.layout = Layout.from_native(_native.layout())
         self.names = Names(softirq_names(), system.irq_actions(), self._read_symbols)
-        self.reader = RecordReader(self.layout, self.names)
+        self.host_numbers = HostNumbers(has_btf=self.backend != "bcc")
+        self.reader = RecordReader(self.layout, self.names, own_pid=self.own_pid)
         self._not_taken = vectors_not_taken()
         try:
             self._session = self._open_session()
             if self.backend == "bcc":
                 self._compile()
             self._check_entries()
-            if self.target.follow:
-                self._add_tree()
+            self._add_victims()
             self.counters.open(self)
             self._attach()
         except _native.TracerError as error:
@@ -122,9 +130,9 @@ class Tracer:
             cpus=self.target.cpus,
             others=tuple(c for c in system.present_cpus() if c not in self.target.cpus),
             victims=self.layout.victims[self.target.victims],
-            victim_tgid=self.target.pid,
+            victim_tgid=self.host_numbers.task(self.target.pid) if self.target.pid else 0,
             victim_cgroup=self.target.cgroup_id,
-            victim_cgroup_level=self.target.cgroup_level,
+            victim_cgroup_level=self._cgroup_level(),
             csd_callback=self._csd_callback(),
             tick_function=self._tick_function(),
             stacks=self.stacks,
@@ -150,8 +158,8 @@ class Tracer:
         self.counters.close()
         with contextlib.suppress(AttributeError):  # failed before there was one
             self._hotplug.close()
-        if self._symbol_writer is not None:
-            self._symbol_writer.close()
+        if self._names_writer is not None:
+            self._names_writer.close()
         with contextlib.suppress(AttributeError):
             self._session.close()
 
@@ -178,9 +186,23 @@ class Tracer:
                 "leave out --entries"
             )
 
-    def _add_tree(self) -> None:
-        for pid in system.process_tree(self.target.pid):
-            self._session.add_victim(pid)
+    def _add_victims(self) -> None:
+        """Those that the kernel side looks up; a single process it compares with."""
+        target = self.target
+        numbers = target.tids or target.pids
+        if target.follow:
+            numbers = tuple(one for pid in target.processes for one in system.process_tree(pid))
+        for number in numbers:
+            self._session.add_victim(self.host_numbers.task(number))
+
+    def _cgroup_level(self) -> int:
+        target = self.target
+        return self.host_numbers.cgroup_level(target.cgroup_level) if target.cgroup_id else 0
+
+    @property
+    def own_pid(self) -> int:
+        """This process, as the kernel numbers it."""
+        return self.host_numbers.task(os.getpid())
 
     def _bounded_ring_records(self) -> int:
         """The wanted size, halved until the rings of all CPUs stay within 256 MiB."""
@@ -240,22 +262,23 @@ class Tracer:
         except _native.TracerError:  # needs CAP_SYS_ADMIN; without it the cost stays unknown
             return -1
 
-    def start_window(self, symbols_block: Callable[[], bytes] | None = None) -> None:
+    def start_window(self, names_blocks: Callable[[], bytes] | None = None) -> None:
         """What begins from now on counts; a recording learns the moment, and as it grows the names
-        that ``symbols_block`` gives."""
+        that ``names_blocks`` gives."""
         self.start_ns = self._session.start_window()
+        self.reader.restart(self.start_ns, follows=self.target.victims != ANY_TASK)
         self._hotplug = HotplugWatch(self.target.cpus, self._cpus_changed)
         self._hotplug.open()
         self.counters.start()
-        if symbols_block is not None:
-            self._symbol_writer = SymbolWriter(symbols_block, self._session.append)
-            self._symbol_writer.start()
+        if names_blocks is not None:
+            self._names_writer = NamesWriter(names_blocks, self._session.append)
+            self._names_writer.start()
 
     def stop_window(self) -> None:
         """Nothing that ends later counts; what ended before is delivered by the next read()."""
         self._hotplug.close()
-        if self._symbol_writer is not None:
-            self._symbol_writer.close()
+        if self._names_writer is not None:
+            self._names_writer.close()
         self.counters.about_to_stop()
         self.end_ns = self._session.stop_window()
         self.counters.stop()
@@ -293,9 +316,28 @@ class Tracer:
 
     def read(self) -> Interruptions:
         """What was traced since the last call; all of it once the window has ended."""
-        complete_ns = time.monotonic_ns()
+        self._complete_ns = complete_ns = time.monotonic_ns()
         records = np.frombuffer(self._session.read(), self.layout.event)
-        return self.reader.read(records, last=bool(self.end_ns), complete_ns=complete_ns)
+        batch = self.reader.take(records, last=bool(self.end_ns), complete_ns=complete_ns)
+        table = self.reader.join_triggers(batch)
+        if self.layout.task_name is not None:
+            self._processes.note(batch.names.view(self.layout.task_name))
+            self._processes.news()
+        return table
+
+    @property
+    def directory(self) -> TaskDirectory:
+        """Who the tasks are that read() has met so far; grows."""
+        return TaskDirectory(
+            self.reader.tasks, self.reader.task_names.infos, self._processes.details
+        )
+
+    def settle(self) -> tuple[int, Interruptions, Interruptions]:
+        """After read(), where that is not the last one: up to when it was complete, the threads
+        that went on then, and rows for what nothing accounts for."""
+        _, opened = self._session.open_records()
+        events = np.frombuffer(opened, self.layout.event)
+        return self._complete_ns, *self.reader.settle(events, self._complete_ns)
 
     def append(self, content: bytes) -> None:
         """Writes to the recording, between the blocks of the drain thread: all or nothing.

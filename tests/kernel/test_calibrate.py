@@ -13,13 +13,16 @@ import numpy as np
 import pytest
 
 from noisetop.counters.calibration import KINDS, MEASURED, Calibration
+from noisetop.events.interruption import Flag
 from noisetop.events.symbols import read_kallsyms
+from noisetop.gaps.explain import explain
 from noisetop.gaps.gaps import Gaps
 from noisetop.probe.calibrate import CalibrationSettings, measure, measure_cpus
 from noisetop.probe.clock import fit_clock
-from noisetop.probe.entry_costs import entry_costs, gap_contents, own_events
+from noisetop.probe.entry_costs import entry_costs, own_events
 from noisetop.probe.sampler import Disturb, SpinProcess, clock_pair
 from noisetop.session import run_calibration
+from noisetop.summary.cost import entry_kind
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
@@ -93,14 +96,14 @@ def shares(load: Disturb, calibration: Calibration) -> tuple[float, float]:
         [spin] = process.results()
     clock = fit_clock([spin.began, spin.ended])
     gaps = Gaps(clock.to_ns(spin.starts), clock.to_ns(spin.ends), 0)
-    found = gap_contents(gaps, own_events(table, sources, spin.tid), sources)
-    found = found.chosen(found.length_ns < FOREIGN_NS)
-    counts = found.counts.sum(0)
-    # All threads that run one after the other are one wait.
-    counts[KINDS.index("switch")] = (found.counts[:, KINDS.index("switch")] > 0).sum()
-    costs = [calibration.entry(kind) for kind in KINDS]
-    entry_ns = sum(one.entry_ns * count for one, count in zip(costs, counts, strict=True) if one)
-    lost_ns, net_ns = int(found.length_ns.sum()), int(found.event_ns.sum())
+    found = explain(gaps, own_events(table, sources, spin.tid), sources)
+    counted = (found.event_ns > 0) & (gaps.length_ns < FOREIGN_NS)
+    entries = found.inside[(found.inside["flags"] & Flag.ENTRY != 0) & counted[found.gap_of]]
+    entry_ns = 0
+    for source, count in zip(*np.unique(entries["source"], return_counts=True), strict=True):
+        cost = calibration.entry(entry_kind(sources[int(source)]))
+        entry_ns += int(count) * cost.entry_ns if cost else 0
+    lost_ns, net_ns = int(gaps.length_ns[counted].sum()), int(found.event_ns[counted].sum())
     return net_ns / lost_ns, (net_ns + entry_ns) / lost_ns
 
 

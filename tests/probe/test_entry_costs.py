@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from noisetop.counters.calibration import KINDS, MEASURED, entry_kind
+from noisetop.counters.calibration import KINDS, MEASURED
 from noisetop.events.interruption import INTERRUPTION, SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.gaps.gaps import Gaps
 from noisetop.probe.entry_costs import (
@@ -176,9 +176,15 @@ def test_own_runs_and_the_faults_of_others_are_left_out() -> None:
     assert len(own_events(events_of([]), [], TID)) == 0
 
 
-def test_every_entry_has_a_kind() -> None:
-    for name, source in SOURCES.items():
-        assert entry_kind(source) == (name if name in KINDS else "")
-    assert entry_kind(Source(("ipi", "x86_platform_ipi"))) == "call_function"
-    assert entry_kind(Source(("thread", "kworker/1:1", "vmstat_update"))) == "switch"
-    assert entry_kind(Source(("hardware", "frequency"))) == ""
+def test_every_kind_is_found() -> None:
+    for kind in KINDS:
+        row = events_of([(kind, 5_000, 700)])
+        found = gap_contents(gaps_of([(0, 8_000)]), row, list(SOURCES.values()))
+        assert found.holding(**{kind: 1}).all(), kind
+        assert len(found.length_ns) == 1
+
+
+@pytest.mark.parametrize("name", ["callback", "asleep"])
+def test_what_is_called_and_what_sleeps_is_no_entry(name: str) -> None:
+    row = events_of([(name, 5_000, 700)])
+    assert not len(gap_contents(gaps_of([(0, 8_000)]), row, list(SOURCES.values())).length_ns)

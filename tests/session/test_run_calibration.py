@@ -61,8 +61,8 @@ def test_a_bad_one_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> No
     [
         (Target(HERE), ()),
         (Target(HERE), HERE),  # as -H may say
-        (Target(HERE, pid=os.getpid()), HERE),  # it may run on all of them
-        (Target((), pid=os.getpid()), HERE),
+        (Target((), pid=os.getppid()), HERE),  # it may run on all of them
+        (Target((), tids=(os.getppid(),)), HERE),
     ],
 )
 def test_none_is_made_where_a_victim_may_run(target: Target, housekeeping: tuple[int, ...]) -> None:
