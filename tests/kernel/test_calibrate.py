@@ -17,6 +17,7 @@ from noisetop.events.interruption import Flag
 from noisetop.events.symbols import read_kallsyms
 from noisetop.gaps.explain import explain
 from noisetop.gaps.gaps import Gaps
+from noisetop.machine import affinity
 from noisetop.probe.calibrate import CalibrationSettings, measure, measure_cpus
 from noisetop.probe.clock import fit_clock
 from noisetop.probe.entry_costs import entry_costs, own_events
@@ -129,16 +130,21 @@ def test_every_kind_is_told(stopper: Stopper) -> None:
 
 
 def test_a_calibration_reaches_no_other_cpu() -> None:
-    """As while a run starts: everything that interrupts the one CPU comes from that one itself."""
+    """As while a run starts: what is done thousands of times reaches only the CPU of the thread.
+
+    Now and then the kernel wakes a thread of its own, as for RCU, which may be anywhere.
+    """
     kinds = CalibrationSettings(HOUSE[0], SECOND_NS, HOUSE[:1], faults=True).disturb
     assert not kinds & (Disturb.CALL | Disturb.WAKE)
+    affinity.bind(HOUSE)  # before the fork, as measure() does
     with spinning(HOUSE[0], kinds, SECOND_NS) as (process, tracer):
         table = tracer.read()
         [spin] = process.results()
         triggers, sources = tracer.reader.join.triggers, tracer.reader.namer.sources
-    assert spin.usage.minor_faults > 0
+    assert spin.usage.minor_faults > 1_000
     ours = [number for number, one in enumerate(triggers) if one.task.startswith("noisetop-")]
-    assert not np.isin(table["trigger"], ours).any(), [triggers[number] for number in ours]
+    reached = np.isin(table["trigger"], ours)
+    assert reached.sum() < 10, {sources[number] for number in table["source"][reached]}
     assert not [one for one in sources if one.path[1].startswith("noisetop-")]
 
 
