@@ -27,7 +27,7 @@ from noisetop.counters.section import sections
 from noisetop.diagnosis import Diagnosis
 from noisetop.diagnosis.brief import brief_lines
 from noisetop.errors import UsageError
-from noisetop.events.interruption import CLASSES
+from noisetop.events.interruption import in_class_order
 from noisetop.recording.recording import Recording
 from noisetop.report.causes import by_line, by_trigger, stack_lines, wait_lines, who_lines
 from noisetop.report.verdict import verdict_rows
@@ -160,7 +160,7 @@ def _cpu_lines(summary: Summary) -> Iterator[str]:
     if len(rows) > 1:
         rows.append(cpu_row(summary, summary.all_cpus()))
     yield from aligned((CPU, *CPU_FIGURES, MAX_SINGLE_AT, CPU_IDLE), rows)
-    present = [name for name in CLASSES if any(name in row.classes for row in rows)]
+    present = in_class_order(name for row in rows for name in row.classes)
     if present:
         yield ""
         yield from aligned((CPU, *(class_columns(name)[1] for name in present)), rows)

@@ -18,7 +18,7 @@ from noisetop.counters.overhead import Overhead
 from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import evidence_of
 from noisetop.errors import NoisetopError, UsageError
-from noisetop.events.interruption import Interruptions
+from noisetop.events.interruption import Interruptions, Source
 from noisetop.events.waits import TaskWait
 from noisetop.recording.open import open_recording
 from noisetop.recording.recording import Recording
@@ -115,6 +115,11 @@ def test_cpus_and_their_sum() -> None:
     assert [line.split()[0] for line in lines] == ["CPU", "2", "3", "all"]
     assert "3.00 µs" in lines[1]
     assert "12.3 µs" in lines[2]
+
+
+def test_a_class_of_a_new_word_has_a_column() -> None:
+    made = recording(table(interruption(0, 70)), sources=[Source(("word", "taken"))])
+    assert ["CPU", "word"] in [line.split() for line in lines_of(made)]
 
 
 def test_sources_by_net_time_with_what_is_left_out() -> None:
