@@ -137,7 +137,7 @@ class _Record(NamedTuple):
     """It goes on, on another CPU."""
 
 
-class _Stretch(NamedTuple):
+class _WaitPart(NamedTuple):
     """A wait, or the part of it that was not accounted before."""
 
     record: _Record
@@ -249,14 +249,14 @@ class VictimBook:
         self, finder: DelayFinder, records: Sequence[_Record]
     ) -> list[tuple[int, ...]]:
         """Accounts records in their order. Returns rows for what nothing accounts for."""
-        by_cpu: dict[int, list[_Stretch]] = {}
+        by_cpu: dict[int, list[_WaitPart]] = {}
         for one in records:
             self._begin(one)
-            if one.reason not in _NO_WAITS and (stretch := self._wait(one)) is not None:
-                by_cpu.setdefault(one.cpu, []).append(stretch)
+            if one.reason not in _NO_WAITS and (part := self._wait(one)) is not None:
+                by_cpu.setdefault(one.cpu, []).append(part)
         return [row for cpu, some in by_cpu.items() for row in self._attribute(finder, cpu, some)]
 
-    def _wait(self, one: _Record) -> _Stretch | None:
+    def _wait(self, one: _Record) -> _WaitPart | None:
         """Accounts a wait as such; the part of it whose causes are to be found."""
         account = self._account(one.tid)
         start_ns = max(one.start_ns, account.until_ns)
@@ -267,28 +267,28 @@ class VictimBook:
         if one.reason == "throttled":
             account.throttled_ns += one.end_ns - start_ns
             return None
-        return _Stretch(one, account, start_ns)
+        return _WaitPart(one, account, start_ns)
 
     def _attribute(
-        self, finder: DelayFinder, cpu: int, stretches: Sequence[_Stretch]
+        self, finder: DelayFinder, cpu: int, parts: Sequence[_WaitPart]
     ) -> list[tuple[int, ...]]:
         """Adds what took the time of waits on one CPU."""
-        starts = np.array([one.start_ns for one in stretches], np.int64)
-        ends = np.array([one.record.end_ns for one in stretches], np.int64)
+        starts = np.array([one.start_ns for one in parts], np.int64)
+        ends = np.array([one.record.end_ns for one in parts], np.int64)
         delays = finder.delays(cpu, starts, ends, self._kinds)
         left = ends - starts - delays.ns.sum(axis=1)
-        self._add_delays(stretches, delays, left)
+        self._add_delays(parts, delays, left)
         long = delays.gaps[delays.gaps[:, 1] - delays.gaps[:, 0] > SWITCH_NS]
         rows: list[tuple[int, ...]] = []
         for at in np.flatnonzero(left > SWITCH_NS).tolist():
-            rows += self._rows(stretches[at].record, long)
+            rows += self._rows(parts[at].record, long)
         return rows
 
-    def _add_delays(self, stretches: Sequence[_Stretch], delays: Delays, left: Times) -> None:
+    def _add_delays(self, parts: Sequence[_WaitPart], delays: Delays, left: Times) -> None:
         """Adds what took the time of waits, and what is ``left`` of each."""
-        accounts = {id(one.account): one for one in stretches}
+        accounts = {id(one.account): one for one in parts}
         places = {key: place for place, key in enumerate(accounts)}
-        place = np.array([places[id(one.account)] for one in stretches], np.int64)
+        place = np.array([places[id(one.account)] for one in parts], np.int64)
         competing = np.array([isinstance(kind, Source) for kind in delays.kinds], bool)
         rivals = np.where(competing, delays.ns, 0)
         switched = (left <= SWITCH_NS) & rivals.any(axis=1)
