@@ -72,16 +72,16 @@ class Capture:
 
     def write_head(self, tracer: Tracer) -> None:
         """Writes what must come before the first event. Raises NoisetopError."""
-        self._writer = SpoolWriter(self._fd, tracer.layout, tracer.append)
+        self._writer = SpoolWriter(self._fd, tracer.layout, tracer)
         try:
             self._writer.write_head(_metadata(tracer), tracer.names, tracer.target.cpus)
         except OSError as error:
             raise NoisetopError(f"cannot write {self.spool}: {error.strerror}") from None
         self.noise_so_far = NoiseSoFar(self._fd, tracer.layout, os.fstat(self._fd).st_size)
 
-    def symbols_block(self) -> bytes:
-        """See SpoolWriter.symbols_block()."""
-        return self._writer.symbols_block()
+    def write_symbols(self) -> None:
+        """See SpoolWriter.write_symbols()."""
+        self._writer.write_symbols()
 
     def end(self, tracer: Tracer, reason: str) -> None:
         """Writes the last block, once the window has ended. A full disk leaves it out."""

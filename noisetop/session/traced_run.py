@@ -151,7 +151,7 @@ class TracedRun:
         """What comes before the window must not take time of it; the command comes last."""
         if self.capture:
             self.capture.write_head(tracer)
-        tracer.start_window(self.capture.symbols_block if self.capture else None)
+        tracer.start_window(self.capture.write_symbols if self.capture else None)
         self.stopper.start()
         if self.workload:
             self.workload.release()

@@ -13,11 +13,10 @@ _INTERVAL_S = 0.25
 
 @dataclass(slots=True)
 class SymbolWriter:
-    """Owns the thread that asks for new names and appends them."""
+    """Owns the thread that has new names appended."""
 
-    new_block: Callable[[], bytes]
-    """The names that are new, as a block; empty where there is none. May raise OSError."""
-    append: Callable[[bytes], None]
+    write: Callable[[], None]
+    """Appends the names that are new. May raise OSError."""
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -37,5 +36,4 @@ class SymbolWriter:
         # Whoever writes the end of the recording meets the same error, and reports it.
         with contextlib.suppress(OSError):
             while not self._stop.wait(_INTERVAL_S):
-                if block := self.new_block():
-                    self.append(block)
+                self.write()

@@ -35,7 +35,14 @@ def some_events(count: int, first: int = 0) -> Events:
 def timer_event() -> Events:
     function = next(iter(SYMBOLS))
     return events(
-        {"source": "timer", "id": function, "parent_source": "softirq", "parent_id": 1, "cpu": 3}
+        {
+            "source": "timer",
+            "id": function,
+            "parent_source": "softirq",
+            "parent_id": 1,
+            "cpu": 3,
+            "start_ns": START_NS,
+        }
     )
 
 
@@ -73,7 +80,7 @@ def test_many_events_come_in_tables_of_bounded_size(path: Path) -> None:
     blocks = [some.copy() for _ in range(600)]
     for number, block in enumerate(blocks):
         block["start_ns"] += number * 1_000_000  # the youngest wait for their triggers
-    write_spool(path, blocks)
+    write_spool(path, blocks, end_ns=START_NS + 1_000_000_000)
     sizes = [len(chunk) for chunk in read_spool(path).chunks()]
     assert sum(sizes) == 600_000
     assert max(sizes) < 300_000
@@ -148,7 +155,7 @@ def is_one_line(found: Recording | NoisetopError) -> bool:
 
 @given(share=st.floats(0, 1, exclude_max=True))
 def test_cut_anywhere_it_is_recovered_or_refused_in_one_line(path: Path, share: float) -> None:
-    whole = write_spool(path, [some_events(40), some_events(40)], symbols=SYMBOLS)
+    whole = write_spool(path, [some_events(40), some_events(40, 40)], symbols=SYMBOLS)
     path.write_bytes(whole[: int(share * len(whole))])
     found = read_all(path)
     assert is_one_line(found)
