@@ -5,7 +5,6 @@
 #include <string.h>
 
 #if defined(__aarch64__)
-#include <arm_acle.h>
 #include <sys/auxv.h>
 #endif
 
@@ -57,16 +56,16 @@ static bool has_instruction(void)
 	return getauxval(AT_HWCAP) & HWCAP_CRC32;
 }
 
-__attribute__((target("+crc"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *next,
-							       size_t size)
+/* As text: not every compiler has the instruction where it is not told of the CPU. */
+static uint32_t by_instruction(uint32_t crc, const uint8_t *next, size_t size)
 {
 	uint64_t word;
 	for (; size >= sizeof(word); size -= sizeof(word), next += sizeof(word)) {
 		memcpy(&word, next, sizeof(word));
-		crc = __crc32cd(crc, word);
+		__asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(word));
 	}
-	for (; size; size--)
-		crc = __crc32cb(crc, *next++);
+	for (; size; size--, next++)
+		__asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(crc) : "r"(*next));
 	return crc;
 }
 
