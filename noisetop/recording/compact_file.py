@@ -22,6 +22,7 @@ import numpy as np
 from noisetop._tables import crc32c
 from noisetop.checked_json import parse_json
 from noisetop.events.interruption import INTERRUPTION, Interruptions
+from noisetop.events.origin import Origin
 from noisetop.input import open_input
 from noisetop.recording.damage import damage_told
 from noisetop.recording.metadata_json import (
@@ -39,6 +40,8 @@ _MAX_LINE_BYTES = 16 << 20
 _MAX_NAMES_BYTES = 1 << 28
 _LEVEL = 6
 _COLUMNS = INTERRUPTION.names or ()
+_WITHOUT_ORIGIN = _COLUMNS[: _COLUMNS.index("origin")]
+"""Of files that were written before there were origins."""
 _COLUMNS_BEFORE = _COLUMNS[: _COLUMNS.index("trigger")]
 """Of files that do not tell: those written before there were triggers."""
 _NEVER = np.uint64(1 << 63)
@@ -183,7 +186,7 @@ def _read_names(reader: _Reader) -> dict[str, Any]:
 
 def _columns_of(head: dict[str, Any]) -> tuple[str, ...]:
     columns = tuple(map(str, head.get("columns", _COLUMNS_BEFORE)))
-    if columns not in (_COLUMNS, _COLUMNS_BEFORE):
+    if columns not in (_COLUMNS, _WITHOUT_ORIGIN, _COLUMNS_BEFORE):
         raise ValueError("a later noisetop wrote it")
     return columns
 
@@ -201,5 +204,7 @@ def _chunks(path: Path, sources: int, triggers: int) -> Iterator[Interruptions]:
                 rows = _unpack(content, count, columns)
                 if (rows["source"] >= sources).any() or (rows["trigger"] >= triggers).any():
                     raise ValueError("a source or a trigger without a name")
+                if (rows["origin"] >= len(Origin)).any():
+                    raise ValueError("an origin that is none")
                 read += count
                 yield rows
