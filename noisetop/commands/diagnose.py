@@ -147,7 +147,7 @@ def _trace(args: argparse.Namespace, path: Path) -> tuple[Recording, int]:
     """Traces into a file, and the exit status of the command where there is one."""
     if args.duration is None and not args.workload:
         args.duration = _DEFAULT_DURATION
-    with TracedRun(args, output=path) as run:
+    with TracedRun(args, output=path, in_lasting_folder=False) as run:
         with run.tracing() as tracer:
             notice(f"tracing {run.target.title}")
             run.wait(tracer)

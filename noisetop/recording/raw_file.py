@@ -45,6 +45,10 @@ _CHUNK_BYTES = 8 << 20
 _HEAD_CHECKSUM = "head_crc32c"
 
 
+class NothingRecordedError(NoisetopError):
+    """A recording breaks off before its first event."""
+
+
 class SpoolWriter:
     """Writes what the drain thread does not: the head, the symbols and the last block.
 
@@ -154,7 +158,7 @@ def _parse(path: Path, content: InputBytes) -> Recording:
     layout = Layout(head["layout"])
     blocks = _scan(content, offset, layout, bool(head.get("symbols_complete", True)))
     if not blocks.start_ns and not blocks.events:
-        raise NoisetopError(f"{path} breaks off before its first event: record it again")
+        raise _nothing_recorded(path)
     names = Names(
         softirqs=tuple(map(str, head["softirqs"])),
         irq_actions={int(irq): tuple(names) for irq, names in head["irq_actions"].items()},
@@ -182,6 +186,10 @@ def _parse(path: Path, content: InputBytes) -> Recording:
     )
 
 
+def _nothing_recorded(path: Path) -> NoisetopError:
+    return NothingRecordedError(f"{path} breaks off before its first event: record it again")
+
+
 def _damage_of(blocks: _Blocks, head_checksum: int) -> str:
     words = [blocks.damage]
     if blocks.said.get(_HEAD_CHECKSUM, head_checksum) != head_checksum:
@@ -198,10 +206,10 @@ def _read_head(path: Path, content: InputBytes) -> tuple[dict[str, Any], int, in
         start = bytes(content.at(0, size))
         end = start.find(b"\n", len(MAGIC))
         size *= 4
-    if not start.startswith(MAGIC):
+    if not start.startswith(MAGIC) and not MAGIC.startswith(start):
         raise NoisetopError(f"{path} is not a noisetop recording")
     if end < 0:
-        raise NoisetopError(f"{path} breaks off before its first event: record it again")
+        raise _nothing_recorded(path)
     head = parse_json(start[len(MAGIC) : end])
     if not isinstance(head, dict):
         raise ValueError("its head is no object")
