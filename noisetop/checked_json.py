@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import zlib
 from typing import Any
 
 _MAX_INTEGER = 1 << 63
+_MAX_FLOAT = 1e19
 _CHECKSUM = "crc32"
 
 
 def parse_json(text: bytes | str) -> Any:
     """The value of a text. Raises ValueError where it is none, or is nested too deeply, or holds a
-    number that no file of ours does: not finite, or an integer of more than 64 bits."""
+    number that no file of ours does: not finite, or beyond what 64 bits hold."""
     try:
         return json.loads(
             text, parse_int=_integer, parse_float=_finite, parse_constant=_no_constant
@@ -32,7 +32,7 @@ def _integer(text: str) -> int:
 
 def _finite(text: str) -> float:
     value = float(text)
-    if not math.isfinite(value):
+    if not abs(value) <= _MAX_FLOAT:  # which also holds for no NaN
         raise ValueError("a number too large")
     return value
 
@@ -56,5 +56,6 @@ def unsealed(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checksum_of(content: dict[str, Any]) -> int:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    # Keys are texts only once they were written, and are sorted as such.
+    text = json.dumps(json.loads(json.dumps(content)), sort_keys=True)
     return zlib.crc32(text.encode())

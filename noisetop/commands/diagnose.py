@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from noisetop.checked_json import sealed
 from noisetop.checks import AuditedMachine, CheckResult, run_checks
 from noisetop.command_line.command import Example
 from noisetop.diagnosis import Diagnosis, diagnose, page, saved
@@ -108,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
 def _save(diagnosis: Diagnosis, output: Output) -> None:
     """Keeps a diagnosis for --against. Raises NoisetopError."""
     with output.opened() as out:
-        document = json.dumps(saved.as_saved(diagnosis, version()), indent=2)
+        document = json.dumps(sealed(saved.as_saved(diagnosis, version())), indent=2)
         out.write(document.encode() + b"\n")
 
 

@@ -8,8 +8,12 @@ from pathlib import Path
 from noisetop.command_line.command import Example
 from noisetop.counters.losses import LOSSES, describe_losses
 from noisetop.exporters import exporters_by_suffix, recording_output
-from noisetop.gaps.files import check_result_output, write_result
-from noisetop.gaps.result import looks_like_result, read_result
+from noisetop.gaps.files import (
+    check_result_output,
+    looks_like_result,
+    read_result,
+    write_result,
+)
 from noisetop.recording.open import open_recording
 from noisetop.session.notice import notice
 from noisetop.text.sanitize import printable

@@ -16,6 +16,7 @@ _CAUSES = (
     LookupError,
     MemoryError,
     RecursionError,
+    SyntaxError,  # NumPy on what is no type
     TypeError,
     ValueError,
     zlib.error,

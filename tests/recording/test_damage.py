@@ -246,13 +246,13 @@ def test_what_was_left_out_is_told_by_an_export_as_well(tmp_path: Path) -> None:
 
 def test_a_file_of_version_0_2_is_read_as_before() -> None:
     """Written by the commit before there were checksums."""
-    found = open_recording(DATA / "raw-0.2.noisetop")
+    found = open_recording(DATA / "0.2/raw.noisetop")
     assert len(all_rows(found)) == 21
     assert found.damage == ""
 
 
 def test_a_page_of_zeros_in_a_file_of_version_0_2_is_told(tmp_path: Path) -> None:
-    whole = (DATA / "raw-0.2.noisetop").read_bytes()
+    whole = (DATA / "0.2/raw.noisetop").read_bytes()
     for at in range(0, len(whole), PAGE):
         path = tmp_path / "a"
         path.write_bytes(whole[:at] + bytes(PAGE) + whole[at + PAGE :])
