@@ -33,8 +33,9 @@ from noisetop.version import version
 SUFFIXES = (".json",)
 HELP = "Chrome Trace Event JSON, for Perfetto (ui.perfetto.dev)"
 
-_TRACKS = (*CLASSES, "triggers")
-_SENDERS = len(CLASSES)
+_TRACKS = (*CLASSES, "triggers", "other")
+_SENDERS, _OTHER = len(CLASSES), len(CLASSES) + 1
+_KINDS = {name: number for number, name in enumerate(CLASSES)}
 _ROWS = 1 << 13  # so that the rows in work stay in a CPU's cache
 _CACHED_TEXTS = 1 << 16
 _NAME_STEPS = 2
@@ -239,7 +240,7 @@ class _SliceWriter:
     def _track_ids(self, table: Interruptions) -> Track:
         """A track for each CPU, class and line, numbered so that viewers sort them."""
         classes = np.array(
-            [_TRACKS.index(one.noise_class) for one in self.recording.sources], np.int64
+            [_KINDS.get(one.noise_class, _OTHER) for one in self.recording.sources], np.int64
         )
         track = table["cpu"].astype(np.int64) * len(_TRACKS) + classes[table["source"]]
         start = table["start_ns"].astype(np.int64)

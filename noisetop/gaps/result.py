@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from noisetop.gaps.gaps import Bucket, SpinPeriod
@@ -258,10 +258,9 @@ class ProbeResult:
 
 
 def result_of(document: dict[str, Any]) -> ProbeResult:
-    """Inverse of ProbeResult.to_json(); keys of a later version are passed over. Raises TypeError
-    or ValueError where something does not fit."""
-    known = {one.name for one in fields(ProbeResult)}
-    return build(ProbeResult, {k: v for k, v in document.items() if k in known})
+    """Inverse of ProbeResult.to_json(). Raises TypeError or ValueError where something does not
+    fit."""
+    return build(ProbeResult, {k: v for k, v in document.items() if k not in ("format", "version")})
 
 
 def build(kind: type[T], value: Any) -> T:

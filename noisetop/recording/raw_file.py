@@ -155,13 +155,15 @@ def _damage_told(path: Path) -> AbstractContextManager[None]:
 
 def _parse(path: Path, content: InputBytes) -> Recording:
     head, offset, checksum = _read_head(path, content)
-    layout = Layout(head["layout"])
+    layout = _layout_of(head)
     blocks = _scan(content, offset, layout, bool(head.get("symbols_complete", True)))
     if not blocks.start_ns and not blocks.events:
         raise _nothing_recorded(path)
     names = Names(
         softirqs=tuple(map(str, head["softirqs"])),
-        irq_actions={int(irq): tuple(names) for irq, names in head["irq_actions"].items()},
+        irq_actions={
+            int(irq): tuple(map(str, names)) for irq, names in head["irq_actions"].items()
+        },
         symbols=lambda: blocks.symbols,
     )
     reader = RecordReader(layout, names)
@@ -184,6 +186,15 @@ def _parse(path: Path, content: InputBytes) -> Recording:
         ended=str(said.get("ended", "")),
         damage=_damage_of(blocks, checksum),
     )
+
+
+def _layout_of(head: dict[str, Any]) -> Layout:
+    layout = Layout(head["layout"])
+    for kind in layout.kinds.values():
+        texts = kind.name, kind.noise_class, kind.identity, kind.trigger_of
+        if not all(isinstance(text, str) for text in texts) or not kind.noise_class:
+            raise ValueError("a source without a name")
+    return layout
 
 
 def _nothing_recorded(path: Path) -> NoisetopError:
