@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,12 @@ from noisetop.events.interruption import Interruptions
 from noisetop.events.layout import Events, Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import SymbolTable
+from noisetop.events.task_directory import DETAILS, Details, TaskDirectory
+from noisetop.events.victim_time import ANY_TASK
 from noisetop.input import InputBytes, open_input
 from noisetop.recording.block_file import CUT_SHORT, Block, BlockFile, BlockReader, PlainBlockFile
 from noisetop.recording.damage import damage_told
+from noisetop.recording.growing_events import GrowingEvents
 from noisetop.recording.occurring_symbols import OccurringSymbols
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording, checked_cpus, checked_period
@@ -49,6 +52,17 @@ class NothingRecordedError(NoisetopError):
     """A recording breaks off before its first event."""
 
 
+class ProcessReader(Protocol):
+    """Looks up who tasks are; a noisetop.tracing.process_watch.ProcessWatch."""
+
+    def note(self, names: npt.NDArray[np.void]) -> None:
+        """Takes records of ``struct noise_task_name``."""
+
+    def news(self) -> dict[str, Any]:
+        """What is new since the last call, as noisetop.events.task_directory.Details.add() takes
+        it; empty where nothing is."""
+
+
 class SpoolWriter:
     """Writes what the drain thread does not: the head, the symbols and the last block.
 
@@ -61,10 +75,19 @@ class SpoolWriter:
         self._layout = layout
         self._file = file or PlainBlockFile(fd, layout)
         self._names: Names | None = None
-        self._occurring: OccurringSymbols | None = None
+        self._occurring = OccurringSymbols(layout)
+        self._events: GrowingEvents | None = None
+        self._processes: ProcessReader | None = None
 
-    def write_head(self, metadata: dict[str, Any], names: Names, cpus: tuple[int, ...]) -> None:
-        """Everything that must be known to read the file after a crash."""
+    def write_head(
+        self,
+        metadata: dict[str, Any],
+        names: Names,
+        cpus: tuple[int, ...],
+        processes: ProcessReader | None = None,
+    ) -> None:
+        """Everything that must be known to read the file after a crash. ``processes`` is told the
+        names in what is written later, and its news are written as well."""
         head = {
             "layout": self._layout.description,
             "metadata": metadata,
@@ -78,18 +101,32 @@ class SpoolWriter:
         whole = MAGIC + line + b"\n"
         self._file.write_head(whole)
         self._append_json({_HEAD_CHECKSUM: crc32c(whole)})
-        self._names = names
-        self._occurring = OccurringSymbols(self.fd, self._layout, len(whole))
+        self._names, self._processes = names, processes
+        self._events = GrowingEvents(self.fd, self._layout, len(whole))
 
-    def write_symbols(self) -> None:
-        """Writes the names of the functions that occur for the first time since the last call. A
-        file cut short keeps the names that it got so far. Raises OSError."""
-        if self._names is None or self._occurring is None:
+    def write_names(self) -> None:
+        """Writes the names of the functions that occur for the first time in what was written since
+        the last call, and who the tasks in it are. A file cut short keeps the names that it got so
+        far.
+
+        Raises OSError when the file cannot be read or takes no more.
+        """
+        if self._names is None or self._events is None:
             return
-        if addresses := self._occurring.new_addresses():
-            symbols = self._names.symbols().subset(addresses)
-            if symbols:
-                self._append("SYMBOLS", _padded(symbols.pack()))
+        addresses: list[int] = []
+        for events in self._events.new():
+            addresses += self._occurring.new_addresses(events)
+            self._note_processes(events)
+        if symbols := self._names.symbols().subset(addresses) if addresses else SymbolTable():
+            self._append("SYMBOLS", _padded(symbols.pack()))
+        if news := self._processes.news() if self._processes else {}:
+            self._append_json(news)
+
+    def _note_processes(self, events: Events) -> None:
+        told = self._layout.task_name
+        if self._processes is not None and told is not None:
+            names = events["flags"] & self._layout.flags["NAME"] != 0
+            self._processes.note(events[names].view(told))
 
     def write_end(
         self,
@@ -98,8 +135,8 @@ class SpoolWriter:
         ended: str,
         stacks: dict[int, tuple[str, ...]] | None = None,
     ) -> None:
-        """Marks the recording as whole, once the symbols that are not written yet are."""
-        self.write_symbols()
+        """Marks the recording as whole, once the names that are not written yet are."""
+        self.write_names()
         end = {"end_ns": end_ns, "stacks": stacks or {}, "ended": ended}
         self._append_json(counters.to_file() | end)
 
@@ -136,6 +173,8 @@ class _Blocks:
     cpu_counters: npt.NDArray[np.void] | None = None
     """The last ones of all CPUs."""
     said: dict[str, Any] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)
+    """Who the processes are."""
     start_ns: int = 0
     damage: str = ""
 
@@ -166,13 +205,16 @@ def _parse(path: Path, content: InputBytes) -> Recording:
         },
         symbols=lambda: blocks.symbols,
     )
-    reader = RecordReader(layout, names)
+    own_pid = int(head["metadata"].get("own_pid", 0))
+    reader = RecordReader(layout, names, own_pid=own_pid)
     said = blocks.said
     cpus = checked_cpus(head["cpus"])
+    follows = dict(head["metadata"]).get("victims", ANY_TASK) != ANY_TASK
     end_ns = int(said.get("end_ns") or _last_end_ns(content, blocks, layout))
     checked_period(blocks.start_ns, end_ns)
     return Recording(
         metadata=dict(head["metadata"]),
+        directory=TaskDirectory(reader.tasks, reader.task_names.infos, blocks.details),
         cpus=cpus,
         start_ns=blocks.start_ns,
         end_ns=end_ns,
@@ -180,9 +222,10 @@ def _parse(path: Path, content: InputBytes) -> Recording:
         triggers=reader.join.triggers,
         waits=reader.waits,
         stacks=_stacks_of(said),
-        read_chunks=lambda: _chunks(path, content, blocks, reader),
+        read_chunks=lambda: _chunks(path, content, blocks, reader, end_ns, follows),
         counters=_counters_of(dict(head["metadata"]) | said, blocks, layout, cpus),
         tasks=reader.tasks,
+        victims=reader.victims.told,
         ended=str(said.get("ended", "")),
         damage=_damage_of(blocks, checksum),
     )
@@ -254,7 +297,9 @@ def _take(kind: str, payload: bytes, layout: Layout, blocks: _Blocks) -> None:
     elif kind == "START":
         blocks.start_ns = int.from_bytes(payload[:8], "little")
     elif kind == "JSON":
-        blocks.said.update(parse_json(payload))
+        content = parse_json(payload)
+        blocks.details.add({key: content.pop(key) for key in DETAILS if key in content})
+        blocks.said.update(content)
     elif kind == "SYMBOLS":
         table = SymbolTable.unpack(payload)
         blocks.symbols = blocks.symbols.joined(table, complete=blocks.symbols_complete)
@@ -301,13 +346,19 @@ def _stacks_of(said: dict[str, Any]) -> dict[int, tuple[str, ...]]:
 
 
 def _chunks(
-    path: Path, content: InputBytes, blocks: _Blocks, reader: RecordReader
+    path: Path,
+    content: InputBytes,
+    blocks: _Blocks,
+    reader: RecordReader,
+    end_ns: int,
+    follows: bool,
 ) -> Iterator[Interruptions]:
-    reader.restart()
+    reader.restart(blocks.start_ns, follows=follows)
     for batch in read_ahead(_batches(path, content, blocks, reader)):
         with _damage_told(path):
             table = reader.join_triggers(batch)
         yield table
+    reader.victims.close(end_ns)
 
 
 def _batches(

@@ -75,15 +75,17 @@ class Capture:
         """Writes what must come before the first event. Raises NoisetopError."""
         self._writer = SpoolWriter(self._file.fd, tracer.layout, tracer)
         try:
-            self._writer.write_head(_metadata(tracer), tracer.names, tracer.target.cpus)
+            self._writer.write_head(
+                _metadata(tracer), tracer.names, tracer.target.cpus, tracer.processes
+            )
         except OSError as error:
             raise NoisetopError(f"cannot write {self.spool}: {error.strerror}") from None
         fd = self._file.fd
         self.noise_so_far = NoiseSoFar(fd, tracer.layout, os.fstat(fd).st_size)
 
-    def write_symbols(self) -> None:
-        """See SpoolWriter.write_symbols()."""
-        self._writer.write_symbols()
+    def write_names(self) -> None:
+        """See SpoolWriter.write_names()."""
+        self._writer.write_names()
 
     def end(self, tracer: Tracer, reason: str) -> None:
         """Writes the last block, once the window has ended. A full disk leaves it out."""
@@ -121,6 +123,8 @@ def _metadata(tracer: Tracer) -> dict[str, object]:
         "command": shlex.join(["noisetop", *sys.argv[1:]]),
         "target": tracer.target.title,
         "pid": tracer.target.pid,
+        "victims": tracer.target.victims,
+        "own_pid": tracer.own_pid,
         "housekeeping": format_cpu_list(tracer.housekeeping),
         "started": now.isoformat(timespec="milliseconds"),
         "missing": tracer.unavailable(),

@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+_LONGEST_POLL_MS = 1 << 30
+"""poll(2) takes an int."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -19,13 +21,15 @@ class Stopper:
 
     duration_ns: int = 0
     """0: no limit."""
-    pidfd: int = -1
-    """Process whose end ends the run."""
+    pidfds: list[int] = field(default_factory=list)
+    """Processes, or threads, whose end ends the run: that of the last one."""
     process: str = ""
-    """What that process is called in the message."""
+    """What they are called in the message."""
     reason: str = ""
     """Why it ended, in words for the user; empty: as asked."""
     stopped: bool = False
+    interrupted: bool = False
+    """Whether a signal ended it: the user waits for nothing any more."""
     _deadline_ns: int = 0
     _wake: tuple[int, int] = field(default_factory=lambda: os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC))
 
@@ -40,6 +44,11 @@ class Stopper:
         self.reason = self.reason or reason
         self.wake()
 
+    def interrupt(self) -> None:
+        """Ends the wait because of a signal; callable from its handler."""
+        self.interrupted = True
+        self.stop()
+
     def wake(self) -> None:
         """Ends the wait that is going on without stopping."""
         with contextlib.suppress(BlockingIOError):
@@ -51,23 +60,36 @@ class Stopper:
             moment_ns = min(moment_ns, self._deadline_ns)
         poll = select.poll()
         poll.register(self._wake[0], select.POLLIN)
-        if self.pidfd >= 0:
-            poll.register(self.pidfd, select.POLLIN)
-        left_ns = max(moment_ns - time.monotonic_ns(), 0)
-        ready = [] if self.stopped else poll.poll(-(-left_ns // 1_000_000))
-        for fd, _ in ready:
-            if fd == self.pidfd:
-                self.stop(f"{self.process} exited")
-            elif fd == self._wake[0]:
+        for fd in self.pidfds:
+            poll.register(fd, select.POLLIN)
+        for fd, _ in [] if self.stopped else _ready(poll, moment_ns):
+            if fd == self._wake[0]:
                 os.read(fd, 64)
+            else:
+                self._exited(fd)
         if self._deadline_ns and time.monotonic_ns() >= self._deadline_ns:
             self.stopped = True
         return self.stopped
 
+    def _exited(self, pidfd: int) -> None:
+        self.pidfds.remove(pidfd)
+        os.close(pidfd)
+        if not self.pidfds:
+            self.stop(f"{self.process} exited")
+
     def close(self) -> None:
         """Closes the descriptors."""
-        for fd in (*self._wake, *([self.pidfd] if self.pidfd >= 0 else [])):
+        for fd in (*self._wake, *self.pidfds):
             os.close(fd)
+
+
+def _ready(poll: select.poll, moment_ns: int) -> list[tuple[int, int]]:
+    """Descriptors and their events; empty when the moment has come."""
+    while True:
+        left_ms = -(-max(moment_ns - time.monotonic_ns(), 0) // 1_000_000)
+        ready = poll.poll(min(left_ms, _LONGEST_POLL_MS))
+        if ready or left_ms <= _LONGEST_POLL_MS:
+            return ready
 
 
 @contextlib.contextmanager
@@ -75,7 +97,7 @@ def catch_signals(stopper: Stopper) -> Iterator[None]:
     """SIGINT, SIGTERM and SIGHUP stop the run instead of killing the process."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     for number in _SIGNALS:
-        signal.signal(number, lambda *_: stopper.stop())
+        signal.signal(number, lambda *_: stopper.interrupt())
     try:
         yield
     finally:

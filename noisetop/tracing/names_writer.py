@@ -1,4 +1,4 @@
-"""Adds the names of kernel functions to a recording while it grows."""
+"""Adds names to a recording while it grows: of kernel functions, and who the tasks are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INTERVAL_S = 0.25
 
 
 @dataclass(slots=True)
-class SymbolWriter:
+class NamesWriter:
     """Owns the thread that has new names appended."""
 
     write: Callable[[], None]
@@ -22,11 +22,11 @@ class SymbolWriter:
 
     def start(self) -> None:
         """From now on names are written soon after they occur."""
-        self._thread = threading.Thread(target=self._run, name="symbols", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="names", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Nothing is appended after this. May be called again."""
+        """Nothing is appended by itself after this. May be called again."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -37,3 +37,8 @@ class SymbolWriter:
         with contextlib.suppress(OSError):
             while not self._stop.wait(_INTERVAL_S):
                 self.write()
+
+    def write_last(self) -> None:
+        """What is new since it was closed."""
+        with contextlib.suppress(OSError):
+            self.write()
