@@ -3,6 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+TIME ?= 60s
 DIST ?= dist
 export PYTHON
 
@@ -73,6 +74,10 @@ test-packaging: $(TOOLS) ## set-up on made-up machines, and the wheel where ther
 .PHONY: test-thorough
 test-thorough: $(TOOLS) ## the tests with made-up input, with twenty times as many examples
 	@$(BIN)/pytest -n auto --thorough -m generated $(ARGS)
+
+.PHONY: fuzz
+fuzz: $(TOOLS) ## damaged and forged files through every command that reads one, under sanitizers: make fuzz TIME=60s
+	@$(BIN)/python -m tests.fuzz --time $(TIME) $(ARGS)
 
 .PHONY: test-guests
 test-guests: $(TOOLS) ## the tests of the kernel on those that people run, in QEMU: make test-guests ARGS="-k bookworm"

@@ -249,10 +249,15 @@ enum noise_block_kind {
 
 #define NOISE_BLOCK_MAGIC 0x6b6c6274 /* "tblk" */
 
+/* A checksum is a CRC-32C. One of its own lets a reader trust the header and find the next block. */
 struct noise_block {
 	noise_u32 magic;
-	noise_u32 kind;  /* enum noise_block_kind */
-	noise_u64 bytes; /* of what follows, a multiple of 8 */
+	noise_u32 kind;    /* enum noise_block_kind */
+	noise_u64 bytes;   /* of what follows, a multiple of 8 */
+	noise_u32 number;  /* of this block in its file, from 0 on */
+	noise_u32 payload; /* checksum of what follows */
+	noise_u32 reserved;
+	noise_u32 checksum; /* of the fields above */
 };
 
 /* What is counted on a CPU beside the events. */

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from noisetop.checked_json import sealed
 from noisetop.checks import AuditedMachine, CheckResult, run_checks
 from noisetop.command_line.command import Example
 from noisetop.diagnosis import Diagnosis, diagnose, page, saved
@@ -109,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
 def _save(diagnosis: Diagnosis, output: Output) -> None:
     """Keeps a diagnosis for --against. Raises NoisetopError."""
     with output.opened() as out:
-        document = json.dumps(saved.as_saved(diagnosis, version()), indent=2)
+        document = json.dumps(sealed(saved.as_saved(diagnosis, version())), indent=2)
         out.write(document.encode() + b"\n")
 
 
@@ -149,7 +150,7 @@ def _trace(args: argparse.Namespace, path: Path) -> tuple[Recording, int]:
     """Traces into a file, and the exit status of the command where there is one."""
     if args.duration is None and not args.workload:
         args.duration = _DEFAULT_DURATION
-    with TracedRun(args, output=path) as run:
+    with TracedRun(args, output=path, in_lasting_folder=False) as run:
         with run.tracing() as tracer:
             notice(f"tracing {run.target.title}")
             run.wait(tracer)

@@ -6,6 +6,7 @@ import json
 import textwrap
 from collections.abc import Sequence
 
+from noisetop.checked_json import sealed
 from noisetop.checks import CheckResult
 from noisetop.checks.page import wrap_command
 from noisetop.diagnosis import Diagnosis
@@ -280,7 +281,7 @@ def as_json(
     if changes is not None:
         document["changes"] = [change.as_dict() for change in changes]
     # json escapes all control characters but this one.
-    return json.dumps(document, indent=2).replace("\x7f", "\\u007f") + "\n"
+    return json.dumps(sealed(document), indent=2).replace("\x7f", "\\u007f") + "\n"
 
 
 def _finding_dict(

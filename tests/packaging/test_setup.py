@@ -548,7 +548,7 @@ def test_ci_fails_when_any_part_does(ci: Machine, check: int, test: int, kernels
 
 def test_ci_runs_everything_where_nothing_is_on_record(ci: Machine) -> None:
     result = run_ci(ci)
-    rest = ("test-packaging", "test-guests", "test-thorough", "test-arm64")
+    rest = ("test-packaging", "test-guests", "test-thorough", "fuzz TIME=60s", "test-arm64")
     assert ci.log() == [*ALWAYS, *(f"make {part}" for part in rest)]
     assert "ci: packaging: run, changed: bpf\n" in result.stdout
     assert "ci: guests: all, changed: bpf\n" in result.stdout
@@ -560,7 +560,7 @@ def test_ci_leaves_out_what_did_not_change_and_says_so(ci: Machine) -> None:
     assert ci.log() == [*ALWAYS, "make test-guests ARGS=-k bullseye"]
     assert "ci: packaging: not run, nothing changed\n" in result.stdout
     assert "ci: guests: the oldest kernel alone, nothing changed\n" in result.stdout
-    for part in ("hostile input in full", "arm64"):
+    for part in ("hostile input in full", "fuzz", "arm64"):
         assert f"ci: {part}: not run, as with the guests\n" in result.stdout
 
 
