@@ -148,7 +148,7 @@ def _listed(task: Task) -> str:
 def move_interrupt(situation: Situation) -> Advice | None:
     """A device's line; one that only the kernel may move takes a boot parameter."""
     machine = situation.machine
-    number, _, name = situation.shares[0].cause[1].partition(" ")
+    number, name = situation.shares[0].line
     if not is_managed(machine, number, name):
         return write_back(situation)
     file = machine.read(f"/proc/irq/{number}/effective_affinity_list")

@@ -7,6 +7,7 @@ goes to the cause and not to the interrupt.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -82,11 +83,23 @@ class Share:
     """Usual time between two of this source on this CPU, whoever caused them; 0: not regular."""
     blocks_ns: tuple[int, ...] = ()
     """The noise of equal blocks of the recording by where it began; empty: not kept."""
+    origin: str = "unattributed"
+    """Whose doing it was, as noisetop.events.origin names it."""
 
     @property
     def cause(self) -> Path:
         """The path that says most: what it ran, or itself."""
         return self.ran or self.path
+
+    @property
+    def line(self) -> tuple[str, str]:
+        """Number and name of the interrupt line that it is, or that raised it, which tells no name;
+        empty where there is none."""
+        path = self.cause
+        known = path[1] if path[0] == "irq" and len(path) > 1 else ""
+        known = known or self.trigger.context.partition("irq ")[2]
+        number, _, name = known.partition(" ")
+        return (number, name) if re.fullmatch(r"[0-9]{1,9}", number) else ("", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,28 +2,95 @@
 
 from __future__ import annotations
 
-from noisetop.diagnosis.advice import move_kernel_threads
+from noisetop.diagnosis.advice import keep_freed_memory, move_kernel_threads, move_process
 from noisetop.diagnosis.evidence import Evidence
 from noisetop.diagnosis.finding import Confidence, Finding
 from noisetop.diagnosis.rule import (
+    ISOLATE,
+    MOVE,
     MOVE_BACK,
+    Match,
     Texts,
     by_sender,
     calls,
     cause,
     finding_of,
+    grouped,
     rule,
     waiting,
     works,
 )
 
 _FLUSH = calls("flush_tlb_func")
-_KEEP = "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1 PROGRAM"
-_KEEPS = "glibc then keeps freed memory and does not unmap it"
-_OTHER_ALLOCATOR = "allocate before the run; MALLOC_CONF=dirty_decay_ms:-1 for jemalloc"
-_STRACE = "strace -fc -p PID counts its calls"
+_SYNC = calls("tlb_remove_table_smp_sync")
+_KEEP = "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1 {command}"
+_REUSE = "where it calls munmap itself: keep the mapping and use it again"
+_STRACE = "strace -fc -p {pid} counts its calls"
+_NEVER = "echo never > /sys/kernel/mm/transparent_hugepage/enabled"
+_MADVISE = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
+_COLLAPSED = "grep thp_collapse_alloc /proc/vmstat before and after"
+
+_FOREIGN = Match(_FLUSH, origin=("others",))
+_OF_ITS_USERS = Match(
+    _FLUSH,
+    stack=("migrate_*", "compact_*", "try_to_migrate*", "try_to_unmap*", "shrink_*", "reclaim_*"),
+)
+_COLLAPSING = (Match((("thread", "khugepaged"),)), Match(_SYNC, sender=("khugepaged",)))
+
+
+@rule(
+    "foreign-flush",
+    "{about} ran on this CPU before, so changes of its memory cause TLB shootdowns here",
+    seen_as=f"{_FOREIGN.words}: a process with memory of its own",
+    remedy=MOVE,
+    undo=MOVE_BACK,
+    otherwise=ISOLATE,
+    act=move_process,
+    effect="the next shootdown takes the CPU off its list",
+    confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
+    source="D41, D42; arch/x86/mm/tlb.c, mm_cpumask()",
+    rank=(-3,),
+    confidence=Confidence.CERTAIN,
+)
+def foreign_flush(evidence: Evidence, texts: Texts) -> list[Finding]:
+    """Of other processes; not where the kernel takes pages from all that use them."""
+    shared = {id(share) for share in _OF_ITS_USERS.claimed(evidence.shares)}
+    mine = [share for share in _FOREIGN.claimed(evidence.shares) if id(share) not in shared]
+    return grouped("foreign-flush", mine, evidence, by_sender, texts)
+
+
+@rule(
+    "huge-page-collapse",
+    "khugepaged collapses pages into huge pages and sends IPIs to all CPUs",
+    seen_as="; ".join(match.words for match in _COLLAPSING),
+    remedy=_NEVER,
+    undo=_MADVISE,
+    effect="programs that benefit from huge pages get slower",
+    confirm=_COLLAPSED,
+    source="D36; mm/khugepaged.c",
+    rank=_COLLAPSING[1].rank,
+    confidence=Confidence.CERTAIN,
+)
+def huge_page_collapse(evidence: Evidence, texts: Texts) -> list[Finding]:
+    """The thread, and what it asks of other CPUs."""
+    mine = [share for match in _COLLAPSING for share in match.claimed(evidence.shares)]
+    return grouped("huge-page-collapse", mine, evidence, None, texts)
+
 
 RULES = (
+    cause(
+        "heap-trim",
+        "{about} gives freed heap memory back, which causes a TLB shootdown on this CPU",
+        *_FLUSH,
+        stack=("*_sys_brk",),
+        subject=by_sender,
+        remedy="MALLOC_TRIM_THRESHOLD_=-1 {command}",
+        undo="start it without",
+        effect="glibc then keeps the top of its heap",
+        act=keep_freed_memory,
+        confirm="strace -f -e trace=brk -p {pid}",
+        source="D41; mm/mmap.c, mallopt(3)",
+    ),
     cause(
         "unmap",
         "{about} unmaps memory (munmap) on another CPU, which causes a TLB shootdown on this CPU",
@@ -32,8 +99,9 @@ RULES = (
         subject=by_sender,
         remedy=_KEEP,
         undo="start it without them",
-        effect=_KEEPS,
-        otherwise=_OTHER_ALLOCATOR,
+        effect="glibc then keeps freed memory and does not unmap it",
+        otherwise=_REUSE,
+        act=keep_freed_memory,
         confirm=_STRACE,
         source="D41; arch/x86/mm/tlb.c",
         fallback="Another CPU unmaps memory (munmap), which causes a TLB shootdown on this CPU",
@@ -72,14 +140,50 @@ RULES = (
         source="D42; kernel/fork.c",
     ),
     cause(
-        "page-migration",
-        "The kernel migrates pages of a running program",
+        "huge-page-fault",
+        "{about} waits for a huge page, and memory is compacted for it",
         *_FLUSH,
-        stack=("migrate_pages*", "compact_zone*", "migrate_misplaced*", "try_to_migrate*"),
-        remedy="sysctl -w kernel.numa_balancing=0 vm.compaction_proactiveness=0",
-        undo="sysctl -w kernel.numa_balancing=1 vm.compaction_proactiveness=20",
-        confirm="grep -E 'pgmigrate|compact' /proc/vmstat before and after",
-        source="D37, D38; mm/migrate.c",
+        stack=("__alloc_pages_direct_compact", "try_to_compact_pages"),
+        subject=by_sender,
+        remedy="echo never > /sys/kernel/mm/transparent_hugepage/defrag",
+        undo="echo madvise > /sys/kernel/mm/transparent_hugepage/defrag",
+        effect="a page fault that finds no huge page takes a small one",
+        confirm="grep compact_stall /proc/vmstat before and after",
+        source="D38, D92; mm/page_alloc.c",
+    ),
+    cause(
+        "compaction",
+        "Memory compaction moves pages of a running program",
+        *_FLUSH,
+        stack=("compact_zone*", "compact_node*"),
+        remedy="sysctl -w vm.compaction_proactiveness=0",
+        undo="sysctl -w vm.compaction_proactiveness=20",
+        otherwise="nobody may write to /proc/sys/vm/compact_memory during the run",
+        confirm="grep compact_daemon_wake /proc/vmstat before and after",
+        source="D38; mm/compaction.c",
+    ),
+    cause(
+        "numa-migration",
+        "Automatic NUMA balancing moves pages of a running program to another node",
+        *_FLUSH,
+        stack=("migrate_misplaced*", "do_numa_page"),
+        remedy="sysctl -w kernel.numa_balancing=0",
+        undo="sysctl -w kernel.numa_balancing=1",
+        otherwise="numactl --membind keeps its memory where it runs",
+        confirm="grep numa_pages_migrated /proc/vmstat before and after",
+        source="D37; mm/migrate.c",
+    ),
+    cause(
+        "page-migration",
+        "{about} moves pages of a running program",
+        *_FLUSH,
+        stack=("migrate_pages*", "try_to_migrate*"),
+        subject=by_sender,
+        remedy="no migratepages, mbind, cpuset changes and memory hotplug during the run",
+        undo="nothing was changed",
+        confirm="grep pgmigrate_success /proc/vmstat before and after; the sender's kernel stack",
+        source="D38; mm/migrate.c",
+        fallback="Pages of a running program are moved",
     ),
     cause(
         "numa-scan",
@@ -92,36 +196,61 @@ RULES = (
         source="D37; kernel/sched/fair.c",
     ),
     cause(
-        "huge-page-collapse",
-        "khugepaged collapses pages into huge pages and sends IPIs to all CPUs",
-        *calls("tlb_remove_table_smp_sync"),
-        ("thread", "khugepaged"),
-        remedy="echo never > /sys/kernel/mm/transparent_hugepage/enabled",
-        undo="echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-        effect="programs that benefit from huge pages get slower",
-        confirm="grep thp_collapse_alloc /proc/vmstat before and after",
-        source="D36; mm/khugepaged.c",
+        "page-tables-freed",
+        "{about} frees page tables, which sends IPIs to all CPUs",
+        *_SYNC,
+        subject=by_sender,
+        remedy=_KEEP,
+        undo="start it without them",
+        otherwise=_REUSE,
+        act=keep_freed_memory,
+        confirm=_STRACE,
+        source="symbol index; mm/mmu_gather.c",
+        fallback="Page tables are freed, which sends IPIs to all CPUs",
+        confidence=Confidence.LIKELY,
     ),
     cause(
         "huge-page-flush",
         "Collapsing pages into huge pages causes a TLB shootdown on this CPU",
         *_FLUSH,
         sender=("khugepaged",),
-        remedy="echo never > /sys/kernel/mm/transparent_hugepage/enabled",
-        undo="echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-        confirm="grep thp_collapse_alloc /proc/vmstat before and after",
+        remedy=_NEVER,
+        undo=_MADVISE,
+        confirm=_COLLAPSED,
         source="D36; mm/khugepaged.c",
     ),
     cause(
         "reclaim-flush",
-        "Memory is low: reclaim causes a TLB shootdown on this CPU",
+        "Memory is low: reclaim (kswapd) causes a TLB shootdown on this CPU",
         *_FLUSH,
-        sender=("kswapd*", "kcompactd*", "kdamond*"),
-        remedy="sysctl -w vm.min_free_kbytes=262144 vm.compaction_proactiveness=0",
+        sender=("kswapd*",),
+        remedy="sysctl -w vm.min_free_kbytes=262144",
         otherwise="use less memory",
-        undo="sysctl -w with the former numbers",
-        confirm="grep -E 'pgscan|compact' /proc/vmstat before and after",
+        undo="sysctl -w vm.min_free_kbytes= with the former number",
+        confirm="grep pgscan /proc/vmstat before and after; free -m",
         source="D38, D42; mm/vmscan.c",
+    ),
+    cause(
+        "compaction-flush",
+        "Memory compaction (kcompactd) causes a TLB shootdown on this CPU",
+        *_FLUSH,
+        sender=("kcompactd*",),
+        remedy="sysctl -w vm.compaction_proactiveness=0",
+        undo="sysctl -w vm.compaction_proactiveness=20",
+        otherwise="fewer huge pages: it also works for those who ask for large pieces of memory",
+        confirm="grep compact_daemon_wake /proc/vmstat before and after",
+        source="D38; mm/compaction.c",
+    ),
+    cause(
+        "access-monitor-flush",
+        "Memory access monitoring (DAMON) causes a TLB shootdown on this CPU",
+        *_FLUSH,
+        sender=("kdamond*",),
+        remedy="echo N > /sys/module/damon_reclaim/parameters/enabled",
+        otherwise="echo off > /sys/kernel/mm/damon/admin/kdamonds/0/state",
+        undo="echo Y > /sys/module/damon_reclaim/parameters/enabled",
+        confirm="pgrep -a kdamond",
+        source="admin-guide/mm/damon",
     ),
     cause(
         "same-page-flush",
@@ -135,13 +264,11 @@ RULES = (
     ),
     cause(
         "translation-flush",
-        "{about} changes shared mappings, which causes a TLB shootdown on this CPU",
+        "{about} changes mappings, which causes a TLB shootdown on this CPU",
         *_FLUSH,
         subject=by_sender,
-        remedy=_KEEP,
-        undo="start it without them",
-        effect=_KEEPS,
-        otherwise=_OTHER_ALLOCATOR,
+        remedy="no changes of mappings during the run: mmap, munmap, mremap, mprotect, fork",
+        undo="nothing was changed",
         confirm=_STRACE,
         source="D41, D42; arch/x86/mm/tlb.c",
         fallback="Mappings that this CPU uses changed, which causes a TLB shootdown on this CPU",
@@ -163,6 +290,7 @@ RULES = (
         ("thread", "kcompactd*"),
         remedy="sysctl -w vm.compaction_proactiveness=0",
         undo="sysctl -w vm.compaction_proactiveness=20",
+        otherwise="for t in $(pgrep kcompactd); do taskset -pc {keep} $t; done",
         confirm="grep compact_daemon_wake /proc/vmstat before and after",
         source="D38; mm/compaction.c",
     ),

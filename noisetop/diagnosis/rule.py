@@ -49,6 +49,8 @@ class Match:
     """One of these is the triggering task, its work function or what its CPU was serving."""
     stack: tuple[str, ...] = ()
     """One of these functions is in the trigger's kernel stack."""
+    origin: tuple[str, ...] = ()
+    """It is one of these whose doing it was."""
     whole: bool = False
     """The path ends where the pattern does."""
 
@@ -60,9 +62,12 @@ class Match:
             path = share.cause
             if path not in like:
                 like[path] = self._like(path)
-            if like[path] and self._sent(share):
+            if like[path] and self._sent(share) and self._whose(share):
                 found.append(share)
         return found
+
+    def _whose(self, share: Share) -> bool:
+        return not self.origin or share.origin in self.origin
 
     def _like(self, path: Path) -> bool:
         same = matches_exactly if self.whole else matches
@@ -78,7 +83,7 @@ class Match:
     @property
     def rank(self) -> tuple[int, ...]:
         """Narrow ones first: by who sent it, then by how much of a path is given."""
-        named = -bool(self.stack) - bool(self.sender)
+        named = -bool(self.stack) - bool(self.sender) - bool(self.origin)
         return (named, -max(sum(_literal(step) for step in pattern) for pattern in self.paths))
 
     @property
@@ -89,6 +94,8 @@ class Match:
             shown += "; sent by " + ", ".join(self.sender)
         if self.stack:
             shown += "; sender's kernel stack has " + ", ".join(self.stack)
+        if self.origin:
+            shown += "; origin " + ", ".join(self.origin)
         return shown
 
 
@@ -139,7 +146,6 @@ def facts(evidence: Evidence, shares: Sequence[Share], about: str) -> Mapping[st
     isolate = _to_isolate(evidence, shares)
     kept = tuple(cpu for cpu in evidence.online if cpu not in isolate) or (0,)
     path = share.cause if share else ("something",)
-    number = re.match(r"\d+(?= |$)", path[1] if len(path) > 1 else path[0])
     return {
         "about": about or "something",
         "name": shlex.quote(about) if about else "PROGRAM",
@@ -151,7 +157,7 @@ def facts(evidence: Evidence, shares: Sequence[Share], about: str) -> Mapping[st
         "all": format_cpu_list(evidence.online or evidence.cpus),
         "where": format_cpu_list((one.cpu for one in shares) if share else evidence.cpus),
         "cpu": str(share.cpu if share else min(evidence.cpus, default=0)),
-        "irq": number[0] if number else "N",
+        "irq": (share.line[0] if share else "") or "N",
     }
 
 
@@ -250,6 +256,7 @@ def cause(
     undo: str = NOTHING_TO_UNDO,
     sender: tuple[str, ...] = (),
     stack: tuple[str, ...] = (),
+    origin: tuple[str, ...] = (),
     whole: bool = False,
     subject: Subject | None = None,
     reboot: bool = False,
@@ -260,7 +267,7 @@ def cause(
     act: Act = write_back,
 ) -> Rule:
     """A rule that claims all noise with these sources and triggers."""
-    match = Match(paths, sender, stack, whole)
+    match = Match(paths, sender, stack, origin, whole)
     texts = Texts(
         words, remedy, undo, confirm, effect, reboot, confidence, otherwise, fallback, act
     )
@@ -268,21 +275,35 @@ def cause(
     def judge(evidence: Evidence) -> Outcome:
         return grouped(name, match.claimed(evidence.shares), evidence, subject, texts)
 
+    where = _module_of_caller()
+    return _rule(name, where, texts, judge, seen_as=match.words, source=source, rank=match.rank)
+
+
+def _rule(
+    name: str,
+    subject: str,
+    texts: Texts,
+    judge: Callable[[Evidence], Outcome],
+    *,
+    seen_as: str,
+    source: str,
+    rank: tuple[int, ...],
+) -> Rule:
     return Rule(
         name=name,
-        subject=_module_of_caller(),
-        cause=words,
-        seen_as=match.words,
-        remedy=remedy,
-        undo=undo,
-        confirm=confirm,
+        subject=subject,
+        cause=texts.cause,
+        seen_as=seen_as,
+        remedy=texts.remedy,
+        undo=texts.undo,
+        confirm=texts.confirm,
         source=source,
         judge=judge,
-        rank=match.rank,
-        reboot=reboot,
-        effect=effect,
-        otherwise=otherwise,
-        confidence=confidence,
+        rank=rank,
+        reboot=texts.reboot,
+        effect=texts.effect,
+        otherwise=texts.otherwise,
+        confidence=texts.confidence,
     )
 
 
@@ -319,21 +340,14 @@ def rule(
     texts = Texts(words, remedy, undo, confirm, effect, reboot, confidence, otherwise, "", act)
 
     def make(judge: Callable[[Evidence, Texts], Outcome]) -> Rule:
-        return Rule(
-            name=name,
-            subject=judge.__module__.rpartition(".")[2],
-            cause=words,
+        return _rule(
+            name,
+            judge.__module__.rpartition(".")[2],
+            texts,
+            lambda evidence: judge(evidence, texts),
             seen_as=seen_as,
-            remedy=remedy,
-            undo=undo,
-            confirm=confirm,
             source=source,
-            judge=lambda evidence: judge(evidence, texts),
             rank=rank,
-            reboot=reboot,
-            effect=effect,
-            otherwise=otherwise,
-            confidence=confidence,
         )
 
     return make

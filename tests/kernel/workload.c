@@ -90,6 +90,12 @@ static void membarrier(void)
 	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
+/* Interrupts every CPU that runs a program that registered for it, whoever's that is. */
+static void global_barrier(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
 static void unmap(void)
 {
 	size_t bytes = PAGES * sysconf(_SC_PAGESIZE);
@@ -322,6 +328,7 @@ static const struct kind {
 	bool at_victim;
 } kinds[] = {
 	{"membarrier", membarrier, false},
+	{"global-barrier", global_barrier, false},
 	{"munmap", unmap, false},
 	{"malloc", allocate, false},
 	{"mprotect", protect, false},
@@ -449,6 +456,7 @@ int main(int argc, char **argv)
 	sender_cpu = atoi(argv[2]);
 	alarm(LIFETIME_S);
 	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	pthread_barrier_init(&begin, NULL, count + 2);
 	pthread_barrier_init(&end, NULL, count + 1);
 	for (int i = 0; i < count; i++)
