@@ -118,6 +118,11 @@ static __always_inline u64 kernel_cgroup_ancestor(struct cgroup *cgroup, u32 lev
 #endif
 }
 
+static __always_inline u64 kernel_task_cgroup(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+}
+
 /* struct kthread and struct worker are private. */
 static __always_inline struct worker *kernel_worker(struct task_struct *task)
 {

@@ -72,9 +72,11 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
+	int exit_state;
 	unsigned int on_cpu; /* int, u8 since 7.3: only unsigned fields may change their size */
 	int pid;
 	int tgid;
+	struct task_struct *real_parent;
 	const struct cpumask *cpus_ptr;
 	struct sched_entity se;
 	struct task_group *sched_task_group;
@@ -211,6 +213,14 @@ static __always_inline u64 kernel_cgroup_ancestor(struct cgroup *cgroup, u32 lev
 		bpf_core_read(&id, sizeof(id), &old->ancestor_ids[level]);
 	}
 	return id;
+}
+
+/* The id of the control group (v2) of a task; 0: this kernel has none. */
+static __always_inline u64 kernel_task_cgroup(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->cgroups))
+		return 0;
+	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 }
 
 static __always_inline struct worker *kernel_worker(struct task_struct *task)

@@ -139,6 +139,7 @@ static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 sourc
 	frame->source = source;
 	frame->id = id;
 	frame->object = object;
+	frame->marked = 0;
 	c->open_levels |= 1u << level;
 	/* Last, so that setting up the frame is not counted as part of it. */
 	frame->start_ns = noise_now(c, &frame->closed_ns);
@@ -224,6 +225,28 @@ static __always_inline u32 noise_level_below(u32 level)
 	return NOISE_LEVEL_THREAD;
 }
 
+/*
+ * Marks what carries the cost of an entry: the first callback of an interrupt is what that came
+ * for. What is nested carries none, as it is part of the net time of what it interrupted; the
+ * victim itself, where it delays another one, has no frame in this respect.
+ */
+static __always_inline void noise_mark_entry(struct noise_cpu *c, struct noise_event *event,
+					     u32 level)
+{
+	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
+	u32 below = c->open_levels & ((1u << level) - 1);
+	if (level == NOISE_LEVEL_IRQ_CALLBACK) {
+		frame = &c->frames[NOISE_LEVEL_IRQ];
+		below &= ~LEVEL_BIT(IRQ);
+	}
+	if (c->victim_tid == c->tid && level > NOISE_LEVEL_WORK)
+		below &= ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK));
+	if (below || frame->marked)
+		return;
+	frame->marked = 1;
+	event->level |= NOISE_MARK_ENTRY;
+}
+
 static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *event, u32 level,
 				       u32 flags)
 {
@@ -250,6 +273,7 @@ static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *
 	}
 	if (!(c->open_levels & ((1u << level) - 1)))
 		flags |= NOISE_FLAG_OUTERMOST;
+	noise_mark_entry(c, event, level);
 	event->flags = flags;
 }
 
@@ -352,6 +376,17 @@ static __always_inline int noise_end_interrupt(u32 source)
 		noise_close_at(c, NOISE_LEVEL_IRQ, 0, now_ns, &closed_ns, &writer);
 	noise_commit(c, event, writer);
 	return 0;
+}
+
+/* With what it began that this CPU does what it does: see struct noise_raiser. */
+static __always_inline u32 noise_root(struct noise_cpu *c)
+{
+	if (c->open_levels & LEVEL_BIT(IRQ))
+		return NOISE_RAISER_SOURCE + c->frames[NOISE_LEVEL_IRQ].source;
+	if (!(c->open_levels & LEVEL_BIT(SOFTIRQ)))
+		return c->tid;
+	u64 raised = c->frames[NOISE_LEVEL_SOFTIRQ].object;
+	return ((struct noise_raiser *)&raised)->tid;
 }
 
 /* A callback belongs to whatever is running: an interrupt, a softirq, or the thread itself. */

@@ -38,6 +38,15 @@ enum noise_level {
 	NOISE_LEVEL_SIDE = NOISE_LEVELS,
 };
 
+/*
+ * Above the level in noise_event.level. Of what entered the kernel, or switched away from the
+ * victim, one event carries the cost of that: the first callback of an interrupt, or the interrupt
+ * itself where it ran none; the first thread of a wait.
+ */
+enum noise_mark {
+	NOISE_MARK_ENTRY = 1 << 7,
+};
+
 /* What noise_event.id identifies, that is, how user space turns it into a name. */
 enum noise_identity {
 	NOISE_IDENTITY_NONE,     /* the source's name is enough */
@@ -55,7 +64,7 @@ enum noise_flag {
 	NOISE_FLAG_CONTINUED = 1 << 2, /* segment of something that goes on in a later event */
 	NOISE_FLAG_THREADED = 1 << 3,  /* ran as the proper work of the thread named in comm */
 	NOISE_FLAG_SELF = 1 << 4,      /* the thread that ran belongs to the victims itself */
-	NOISE_FLAG_NAME = 1 << 5,      /* no interval: the name of task tid is comm */
+	NOISE_FLAG_NAME = 1 << 5,      /* no interval but a struct noise_task_name */
 	NOISE_FLAG_TRIGGER = 1 << 6,   /* no interval but a struct noise_trigger */
 	NOISE_FLAG_WAIT = 1 << 7,      /* victim tid waited for a CPU: no interruption of its own */
 };
@@ -73,6 +82,15 @@ enum noise_wait {
 	NOISE_WAIT_PREEMPTED,
 	NOISE_WAIT_WOKEN,     /* id: the waker, parent_id: its CPU */
 	NOISE_WAIT_THROTTLED, /* its group has used up its CPU quota */
+	/* No waits, but told in the same records. */
+	NOISE_WAIT_BLOCKED, /* it sleeps at the end of the window */
+	NOISE_WAIT_EXITED,  /* it has ended, or left the watched CPUs */
+};
+
+/* noise_event.object of a wait that began with a wake-up: for how long the task slept before. */
+enum noise_slept {
+	NOISE_SLEPT_UNKNOWN = 0, /* since before it was known */
+	NOISE_SLEPT_NEW = 1,     /* not at all: it was born, or came to the watched CPUs */
 };
 
 /* What the CPU was doing when somebody triggered something. */
@@ -151,6 +169,24 @@ struct noise_event {
 	noise_u8 flags;         /* enum noise_flag */
 };
 
+/* The name of a task and what it belongs to. Shares the place of source and flags with noise_event. */
+struct noise_task_name {
+	noise_u64 time_ns;     /* CLOCK_MONOTONIC */
+	noise_u64 cgroup;      /* id of its control group (v2) */
+	noise_u32 tgid;        /* its process */
+	noise_u32 parent_tgid; /* that which started it */
+	noise_u32 task_flags;  /* PF_… of include/linux/sched.h */
+	noise_u32 reserved;
+	char comm[NOISE_COMM_LEN];
+	noise_u32 tid;
+	noise_u32 reserved_too;
+	noise_u16 cpu;
+	noise_u16 reserved_more;
+	noise_u8 source;
+	noise_u8 reserved_last[2];
+	noise_u8 flags; /* NOISE_FLAG_NAME */
+};
+
 #define NOISE_NO_STACK 0xffffffff
 #define NOISE_STACK_DEPTH 32
 
@@ -166,8 +202,8 @@ struct noise_trigger {
 	noise_u64 work; /* where the sender is a kworker: the item that it executed, 0 otherwise */
 	noise_u64 work_function;
 	noise_u32 stack; /* key in noise_stacks, NOISE_NO_STACK where none was taken */
-	noise_u32 reserved;
-	noise_u32 tid; /* task that was current */
+	noise_u32 root;  /* what the context began with, as noise_raiser.tid; 0: not known */
+	noise_u32 tid;   /* task that was current */
 	noise_u32 reserved_too;
 	noise_u16 cpu;
 	noise_u16 target_cpu;
@@ -212,7 +248,8 @@ struct noise_frame {
 	noise_u64 id;
 	noise_u64 object;
 	noise_u32 source;
-	noise_u32 waker_cpu; /* of threads */
+	noise_u16 waker_cpu; /* of threads */
+	noise_u16 marked;    /* the cost of entering is told by an event inside */
 };
 
 /* An entry into the kernel on its way. */
@@ -239,10 +276,17 @@ struct noise_ring {
 #define NOISE_RINGS 4
 #define NOISE_NESTED_RECORDS 256 /* records in each ring but the first */
 
-/* Who raised a softirq. */
+enum noise_raiser_root {
+	NOISE_RAISER_SOURCE = 1 << 24, /* above any tid */
+};
+
+/*
+ * Who raised a softirq. One that is raised while another is served is the doing of whoever raised
+ * that one: tid goes from one to the next.
+ */
 struct noise_raiser {
-	noise_u32 tid;
-	noise_u16 id; /* of the frame in which it happened */
+	noise_u32 tid; /* or NOISE_RAISER_SOURCE plus what it all began with, where no task did */
+	noise_u16 id;  /* of the frame in which it happened */
 	noise_u8 source;
 	noise_u8 context; /* enum noise_context, plus one */
 };
@@ -278,9 +322,13 @@ struct noise_cpu {
 	struct noise_entry entry;
 	noise_u32 named[NOISE_NAMED_TASKS]; /* hashes of tid and name emitted lately, by tid */
 	struct noise_raiser raisers[NOISE_SOFTIRQS];
-	noise_u32 waiting;   /* victims that wait for this CPU; any CPU may add */
-	noise_u32 throttled; /* those among them that may not run even when it is idle */
-	noise_u64 reserved_last[7];
+	noise_u32 waiting;        /* victims that wait for this CPU; any CPU may add */
+	noise_u32 throttled;      /* those among them that may not run even when it is idle */
+	noise_u64 wait_since_ns;  /* when the first of them began to */
+	noise_u64 wait_closed_ns; /* noise_closed() then */
+	noise_u32 waiting_next;   /* another one of those that wait, 0: none is known */
+	noise_u32 reserved_wait;
+	noise_u64 reserved_last[4];
 	noise_u64 tails[8]; /* user space's positions in rings[], on a line of their own */
 };
 

@@ -20,6 +20,10 @@ const volatile struct {
 	enum noise_block_kind block_kind;
 	struct noise_trigger trigger;
 	struct noise_raiser raiser;
+	struct noise_task_name task_name;
+	enum noise_mark mark;
+	enum noise_slept slept;
+	enum noise_raiser_root root;
 	struct noise_block block;
 	struct noise_cpu_counters counters;
 } noise_layout SEC(".rodata.layout") __attribute__((used));

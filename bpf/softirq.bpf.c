@@ -32,7 +32,7 @@ int softirq_raise(u64 *ctx)
 		level = NOISE_LEVEL_SOFTIRQ;
 		raiser->context = NOISE_CONTEXT_SOFTIRQ + 1;
 	}
-	raiser->tid = c->tid;
+	raiser->tid = noise_root(c);
 	raiser->source = c->frames[level].source;
 	raiser->id = c->frames[level].id;
 	return 0;

@@ -9,6 +9,8 @@
 /* The state kept for a task. */
 struct noise_task {
 	u64 since_ns; /* waits since */
+	u64 left_ns;  /* sleeps since; 0: does not, or not known */
+	u64 slept_ns; /* before the wait: see enum noise_slept */
 	u32 epoch;    /* noise_cpu.wait_epoch of the CPU that it waits for */
 	u32 waker;    /* see enum noise_waker */
 	u16 waker_cpu;

@@ -136,6 +136,30 @@ static __noinline int thread_resume(struct noise_cpu *c, struct noise_task *stat
 	return 0;
 }
 
+/*
+ * The thread that leaves was alone when it came, and a victim waits for it since: its frame begins
+ * with that wait.
+ */
+static __noinline int thread_delayed(struct noise_cpu *c, struct task_struct *prev)
+{
+	if (!c || !prev)
+		return 0;
+	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
+	bool victim = noise_is_victim(prev, FIELD(prev, tgid), FIELD(prev, flags));
+	u64 self = noise_victims != NOISE_VICTIMS_USERS && victim ? NOISE_FLAG_SELF : 0;
+	bpf_probe_read_kernel(c->comm, sizeof(c->comm), prev->comm);
+	trigger_emit_name(c, prev);
+	frame->source = thread_source;
+	frame->id = FIELD(prev, pid);
+	frame->object = self << 32 | c->waiting_tid;
+	frame->waker_cpu = 0;
+	frame->marked = 1; /* the wait began while it ran: there was no switch */
+	frame->start_ns = c->wait_since_ns;
+	frame->closed_ns = c->wait_closed_ns;
+	c->open_levels |= LEVEL_BIT(THREAD);
+	return 0;
+}
+
 /* Closes what ran until now. */
 static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct *prev)
 {
@@ -144,8 +168,11 @@ static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct
 	if (c->open_levels & LEVEL_BIT(WORK))
 		noise_close_and_commit(c, NOISE_LEVEL_WORK,
 				       NOISE_FLAG_CONTINUED | NOISE_FLAG_THREADED);
-	if (!(c->open_levels & LEVEL_BIT(THREAD)))
-		return;
+	if (!(c->open_levels & LEVEL_BIT(THREAD))) {
+		if ((int)c->waiting <= 0 || !FIELD(prev, pid))
+			return;
+		thread_delayed(c, prev);
+	}
 	u32 writer;
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
 	u32 flags = NOISE_FLAG_THREADED | (frame->object >> 32);
@@ -184,7 +211,7 @@ static __noinline int thread_resync(struct noise_cpu *c, struct task_struct *pre
  * kernel thread on an idle CPU. The idle task runs while a victim waits only because of a quota.
  */
 static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct *next,
-					 bool next_is_victim, u64 waker)
+					 bool next_is_victim, u64 waker, bool again)
 {
 	u32 flags = FIELD(next, flags);
 	bool kernel_thread = flags & PF_KTHREAD && FIELD(next, pid);
@@ -198,6 +225,7 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 	noise_open(c, NOISE_LEVEL_THREAD, thread_source,
 		   (waker & ~0xffffffffull) | FIELD(next, pid), self << 32 | c->waiting_tid);
 	c->frames[NOISE_LEVEL_THREAD].waker_cpu = waker;
+	c->frames[NOISE_LEVEL_THREAD].marked = again;
 	if (!(flags & PF_WQ_WORKER))
 		return;
 	u64 function = kernel_worker_function(kernel_worker(next));
@@ -216,25 +244,37 @@ static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct
 	u64 waker = (u64)state->waker << 32 | state->waker_cpu;
 	if (state->wait)
 		wait_end(c, state, FIELD(next, pid), 0);
+	if (c->waiting_tid == FIELD(next, pid) && c->waiting_next) {
+		c->waiting_tid = c->waiting_next;
+		c->waiting_next = 0;
+	}
 	state->waker = 0;
 	return waker;
 }
 
 /*
- * The task is preempted: nobody wakes it for its next run, and a victim waits from now on. Out of
- * line, as it is the rarer way to leave.
+ * The task is preempted: nobody wakes it for its next run, and a victim waits from now on. Or it
+ * goes to sleep, or ends. Out of line, as it has much to look up.
  */
-static __noinline int thread_depart(struct noise_cpu *c, struct task_struct *prev)
+static __noinline int thread_depart(struct noise_cpu *c, struct task_struct *prev, bool runnable)
 {
 	if (!c || !prev)
 		return 0;
 	bool victim = noise_is_victim(prev, FIELD(prev, tgid), FIELD(prev, flags));
+	if (!runnable && !victim)
+		return 0;
 	struct noise_task *state = wait_state(c, FIELD(prev, pid), victim);
 	if (!state)
 		return 0;
-	state->waker = 0; /* a running task can be woken */
-	if (victim && !state->wait)
-		wait_begin(c, state, prev, NOISE_WAIT_PREEMPTED);
+	if (!runnable && FIELD(prev, exit_state)) {
+		wait_exit(c, state, FIELD(prev, pid));
+	} else if (!runnable) {
+		state->left_ns = bpf_ktime_get_ns();
+	} else {
+		state->waker = 0; /* a running task can be woken */
+		if (victim && !state->wait)
+			wait_begin(c, state, prev, NOISE_WAIT_PREEMPTED);
+	}
 	return 0;
 }
 
@@ -251,14 +291,15 @@ int thread_switch(u64 *ctx)
 		thread_resync(c, prev);
 	if (noise_traces_faults)
 		fault_park(c, FIELD(prev, pid), runnable);
+	bool again = c->open_levels & LEVEL_BIT(THREAD);
 	thread_leave(c, prev);
 
 	bool next_is_victim = noise_is_victim(next, FIELD(next, tgid), FIELD(next, flags));
 	if (noise_traces_faults)
 		fault_resume(c, FIELD(next, pid));
 	u64 waker = thread_arrive(c, next);
-	if (runnable && FIELD(prev, pid))
-		thread_depart(c, prev);
+	if (FIELD(prev, pid))
+		thread_depart(c, prev, runnable);
 	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
 		c->waiting_tid = 0;
 	u32 tid = FIELD(next, pid);
@@ -269,7 +310,7 @@ int thread_switch(u64 *ctx)
 	c->synced = 1;
 	if (c->victim_tid)
 		trigger_emit_name(c, next);
-	thread_enter(c, next, next_is_victim, waker);
+	thread_enter(c, next, next_is_victim, waker, again);
 	if (kernel_softirqs_are_preempted(next)) {
 		struct noise_task *state = wait_state(c, tid, false);
 		if (state && state->softirq)

@@ -44,8 +44,8 @@ static __always_inline u8 trigger_context(void)
 	return count & SOFTIRQ_SERVED ? NOISE_CONTEXT_SOFTIRQ : NOISE_CONTEXT_TASK;
 }
 
-/* Emits the name of a task, unless this CPU has emitted the same name lately. */
-static __noinline int trigger_emit_name(struct noise_cpu *c, struct task_struct *task)
+/* Emits the name of a task, unless this CPU has emitted the same name lately. Whether it did. */
+static __noinline int trigger_emit_one_name(struct noise_cpu *c, struct task_struct *task)
 {
 	u64 comm[2] = {};
 	if (!c)
@@ -57,25 +57,31 @@ static __noinline int trigger_emit_name(struct noise_cpu *c, struct task_struct 
 	if (!tid || c->named[tid % NOISE_NAMED_TASKS] == hash)
 		return 0;
 	u32 writer;
-	struct noise_event *event = noise_claim(c, &writer, false);
-	if (event) {
+	struct noise_task_name *record = (void *)noise_claim(c, &writer, false);
+	if (record) {
 		c->named[tid % NOISE_NAMED_TASKS] = hash;
-		event->start_ns = bpf_ktime_get_ns();
-		event->gross_ns = 0;
-		event->net_ns = 0;
-		event->id = tid;
-		event->tid = tid;
-		event->victim_tid = 0;
-		event->cpu = c->cpu;
-		event->parent_id = 0;
-		event->source = thread_source;
-		event->parent_source = thread_source;
-		event->level = NOISE_LEVEL_THREAD;
-		event->flags = NOISE_FLAG_NAME;
-		__builtin_memcpy(event->comm, comm, sizeof(event->comm));
+		record->time_ns = bpf_ktime_get_ns();
+		record->cgroup = kernel_task_cgroup(task);
+		record->tgid = BPF_CORE_READ(task, tgid);
+		record->parent_tgid = BPF_CORE_READ(task, real_parent, tgid);
+		record->task_flags = BPF_CORE_READ(task, flags);
+		record->reserved = 0;
+		record->tid = tid;
+		record->reserved_too = 0;
+		record->cpu = c->cpu;
+		record->source = thread_source;
+		record->flags = NOISE_FLAG_NAME;
+		__builtin_memcpy(record->comm, comm, sizeof(record->comm));
 	}
-	noise_commit(c, event, writer);
-	return 0;
+	noise_commit(c, (void *)record, writer);
+	return record != NULL;
+}
+
+/* And with it the name of what started it, which may be gone when somebody asks. */
+static __always_inline void trigger_emit_name(struct noise_cpu *c, struct task_struct *task)
+{
+	if (trigger_emit_one_name(c, task))
+		trigger_emit_one_name(c, BPF_CORE_READ(task, real_parent));
 }
 
 /* The fields of a trigger that differ by program; trigger_emit() adds the others. */
@@ -114,6 +120,7 @@ static __noinline int trigger_emit(struct trigger *trigger)
 		record->object = trigger->object;
 		record->function = trigger->function;
 		record->stack = trigger->stack;
+		record->root = noise_is_watched(c->cpu) ? noise_root(c) : 0;
 		record->tid = BPF_CORE_READ(task, pid);
 		record->cpu = c->cpu;
 		record->target_cpu = trigger->target_cpu;

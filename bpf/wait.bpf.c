@@ -32,7 +32,7 @@ int wait_waking(u64 *ctx)
 }
 
 /* No wait begins for a task that still runs or waits already. */
-static __always_inline int wait_wake(struct task_struct *task)
+static __always_inline int wait_wake(struct task_struct *task, bool born)
 {
 	u32 cpu = kernel_task_cpu(task);
 	if (!noise_is_watched(cpu) || FIELD(task, on_cpu) ||
@@ -42,34 +42,61 @@ static __always_inline int wait_wake(struct task_struct *task)
 	if (!target)
 		return 0;
 	struct noise_task *state = wait_state(target, FIELD(task, pid), true);
-	if (state && !state->wait)
-		wait_begin(target, state, task, NOISE_WAIT_WOKEN);
+	if (!state || state->wait)
+		return 0;
+	if (born)
+		state->slept_ns = NOISE_SLEPT_NEW;
+	wait_begin(target, state, task, NOISE_WAIT_WOKEN);
 	return 0;
 }
 
 SEC("tp_btf/sched_wakeup")
 int wait_wakeup(u64 *ctx)
 {
-	return wait_wake((void *)ctx[0]);
+	return wait_wake((void *)ctx[0], false);
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int wait_wakeup_new(u64 *ctx)
 {
-	return wait_wake((void *)ctx[0]);
+	return wait_wake((void *)ctx[0], true);
+}
+
+/*
+ * A wait is recorded in segments, one for each CPU, as each is delayed by something else. Outside of
+ * the watched CPUs nothing is known of a task: it leaves there, and is a new one when it comes back.
+ */
+static __noinline int wait_move(struct task_struct *task, u32 from, u32 to)
+{
+	struct noise_cpu *here = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *target = noise_cpu_of(to);
+	if (!task || !here || !target)
+		return 0;
+	u32 tid = FIELD(task, pid);
+	struct noise_task *state = wait_state(target, tid, false);
+	if (!state)
+		return 0;
+	u32 wait = state->wait;
+	if (wait)
+		wait_end_on(here, state, tid, 0, from, NOISE_FLAG_CONTINUED);
+	if (!noise_is_watched(to)) {
+		wait_exit(here, state, tid);
+		state->slept_ns = NOISE_SLEPT_NEW;
+	} else if (wait) {
+		state->since_ns = bpf_ktime_get_ns();
+		state->wait = wait;
+		wait_join(target, state, tid);
+	}
+	return 0;
 }
 
 SEC("tp_btf/sched_migrate_task")
 int wait_migrate(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	struct noise_cpu *to = noise_cpu_of((u32)ctx[1]);
-	if (!to)
+	u32 from = kernel_task_cpu(task), to = ctx[1];
+	if (!noise_is_watched(from) ||
+	    !noise_is_victim(task, FIELD(task, tgid), FIELD(task, flags)))
 		return 0;
-	struct noise_task *state = wait_state(to, FIELD(task, pid), false);
-	if (!state || !state->wait)
-		return 0;
-	wait_leave(state);
-	wait_join(to, state, FIELD(task, pid));
-	return 0;
+	return wait_move(task, from, to);
 }

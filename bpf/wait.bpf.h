@@ -24,6 +24,12 @@ static __always_inline void wait_join(struct noise_cpu *c, struct noise_task *st
 {
 	state->wait_cpu = c->cpu;
 	state->epoch = c->wait_epoch;
+	if ((int)c->waiting <= 0) {
+		c->wait_closed_ns = noise_closed(c);
+		c->wait_since_ns = state->since_ns;
+	}
+	if (c->waiting_tid != tid)
+		c->waiting_next = c->waiting_tid;
 	c->waiting_tid = tid;
 	if (state->wait == NOISE_WAIT_THROTTLED + 1)
 		__sync_fetch_and_add(&c->throttled, 1);
@@ -47,13 +53,16 @@ static __always_inline void wait_begin(struct noise_cpu *c, struct noise_task *s
 				       struct task_struct *task, u32 why)
 {
 	state->since_ns = bpf_ktime_get_ns();
+	if (why == NOISE_WAIT_WOKEN && !state->slept_ns && state->left_ns)
+		state->slept_ns = state->since_ns - state->left_ns;
+	state->left_ns = 0;
 	state->wait = (kernel_task_throttled(task, c->cpu) ? NOISE_WAIT_THROTTLED : why) + 1;
 	wait_join(c, state, BPF_CORE_READ(task, pid));
 }
 
-/* Ends and records the wait of a task that has run for `ran_ns` since. */
-static __always_inline void wait_end(struct noise_cpu *c, struct noise_task *state, u32 tid,
-				     u64 ran_ns)
+/* Ends and records the wait of a task that has run for `ran_ns` since; `c` is this CPU. */
+static __always_inline void wait_end_on(struct noise_cpu *c, struct noise_task *state, u32 tid,
+					u64 ran_ns, u32 cpu, u32 flags)
 {
 	u32 writer, wait = state->wait - 1;
 	wait_leave(state);
@@ -65,17 +74,43 @@ static __always_inline void wait_end(struct noise_cpu *c, struct noise_task *sta
 		event->gross_ns = waited_ns > ran_ns ? waited_ns - ran_ns : 0;
 		event->net_ns = 0;
 		event->id = wait == NOISE_WAIT_WOKEN ? state->waker : 0;
-		event->object = 0;
+		event->object = state->slept_ns;
 		event->tid = tid;
 		event->victim_tid = tid;
-		event->cpu = c->cpu;
+		event->cpu = cpu;
 		event->parent_id = state->waker_cpu;
 		event->source = thread_source;
 		event->parent_source = thread_source;
 		event->level = wait;
-		event->flags = NOISE_FLAG_WAIT;
+		event->flags = NOISE_FLAG_WAIT | flags;
 	}
 	noise_commit(c, event, writer);
+	state->slept_ns = 0;
+}
+
+static __always_inline void wait_end(struct noise_cpu *c, struct noise_task *state, u32 tid,
+				     u64 ran_ns)
+{
+	wait_end_on(c, state, tid, ran_ns, c->cpu, 0);
+}
+
+/* The task has ended or leaves the watched CPUs, perhaps in its sleep; `c` is this CPU. */
+static __always_inline void wait_exit(struct noise_cpu *c, struct noise_task *state, u32 tid)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	struct noise_event event = {
+		.start_ns = now_ns,
+		.object = state->left_ns ? now_ns - state->left_ns : 0,
+		.tid = tid,
+		.victim_tid = tid,
+		.cpu = c->cpu,
+		.source = thread_source,
+		.parent_source = thread_source,
+		.level = NOISE_WAIT_EXITED,
+		.flags = NOISE_FLAG_WAIT,
+	};
+	state->left_ns = 0;
+	noise_record(c, &event);
 }
 
 /* No victim waits for this CPU, whatever the count: it is idle, or a switch was not reported. */

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from noisetop.counters.calibration import CALIBRATION, NONE, Calibration
 from noisetop.counters.hardware import HARDWARE, HardwareCounters
 from noisetop.counters.hardware_figures import HardwareFigure
 from noisetop.counters.losses import LOSSES, Losses
@@ -78,6 +79,7 @@ def side_figures(
     tick_stops: dict[int, TickStops] | None = None,
     hardware: tuple[HardwareFigure, ...] = (),
     unavailable_hardware: tuple[str, ...] = (),
+    calibration: Calibration = NONE,
 ) -> PeriodCounters:
     """The side figures of a period; what is not given is none."""
     return (
@@ -88,6 +90,7 @@ def side_figures(
         .with_value(OFFLINE, offline)
         .with_value(TICK_STOPS, tick_stops or {})
         .with_value(HARDWARE, HardwareCounters(hardware, unavailable_hardware))
+        .with_value(CALIBRATION, calibration)
     )
 
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from noisetop import _native
+from noisetop.counters.calibration import MEASURED, Calibration, EntryCost, taken_from
 from noisetop.counters.losses import Losses
 from noisetop.counters.offline_cpus import OfflineInterval
 from noisetop.counters.overhead import Overhead
@@ -73,6 +74,7 @@ def interruption(
     flags: int = 0,
     trigger: int = 0,
     trigger_ns: int = 0,
+    origin: int = 0,
 ) -> tuple[int, ...]:
     """A row; ``start_ns`` counts from START_NS, and so does ``trigger_ns`` unless it is 0."""
     return (
@@ -87,6 +89,7 @@ def interruption(
         flags | (Flag.OUTERMOST if outermost else 0),
         trigger,
         START_NS + trigger_ns if trigger_ns else 0,
+        origin,
     )
 
 
@@ -175,6 +178,12 @@ def everything() -> Recording:
                 OfflineInterval(4, None, START_NS + 9, watched=False),
             ),
             tick_stops={2: {"stopped": 4, "rcu": 1}, 3: {"stopped": 0, "rcu": 0}},
+            calibration=Calibration(
+                {
+                    "timer": EntryCost(5_000, 4_000, 7_000, MEASURED),
+                    "irq": EntryCost(5_000, 4_000, 7_000, taken_from("timer")),
+                }
+            ),
         ),
         tasks={100: "victim", 4_000_000: HOSTILE},
         ended="the process ended",

@@ -58,6 +58,10 @@ class TraceReadings(Protocol):
     def offline_intervals(self) -> tuple[Any, ...]:
         """Every noisetop.counters.offline_cpus.OfflineInterval so far."""
 
+    @property
+    def calibration(self) -> Any:
+        """The noisetop.counters.calibration.Calibration of the run, once the window starts."""
+
 
 @dataclass(slots=True)
 class Reader(Generic[Raw]):

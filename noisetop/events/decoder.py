@@ -12,6 +12,7 @@ import numpy as np
 from noisetop._tables import split_by_kind
 from noisetop.events.interruption import Interruptions
 from noisetop.events.layout import Events, Layout
+from noisetop.events.origin import OriginJoin
 from noisetop.events.source_names import Namer, Names
 from noisetop.events.task_names import TaskNames
 from noisetop.events.trigger_join import RECENT_NS, TriggerJoin
@@ -44,6 +45,7 @@ class RecordReader:
     names: Names
     namer: Namer = field(init=False)
     join: TriggerJoin = field(init=False)
+    origin: OriginJoin = field(init=False)
     task_names: TaskNames = field(default_factory=TaskNames)
     waits: WaitBook = field(default_factory=WaitBook)
     _held: Events = field(init=False)
@@ -51,6 +53,7 @@ class RecordReader:
     def __post_init__(self) -> None:
         self.namer = Namer(self.layout, self.names)
         self.join = TriggerJoin(self.layout, self.namer.function_name, self.task_names)
+        self.origin = OriginJoin(self.namer.sources, self.join.triggers, self.task_names)
         self._held = np.empty(0, self.layout.event)
 
     @property
@@ -78,12 +81,13 @@ class RecordReader:
 
     def join_triggers(self, batch: Batch) -> Interruptions:
         """The other half, in the order in which the batches were taken."""
-        self.task_names.add(batch.names)
+        self.task_names.add(batch.names, self.layout.task_name)
         if len(batch.triggers):
             self.join.add(batch.triggers.view(self.layout.trigger))
         self.waits.add(batch.waits, self.layout.wait_reasons)
         table = batch.table
         table["trigger"], table["trigger_ns"] = self.join.join(batch.events)
+        table["origin"] = self.origin.origins(table)
         return table
 
     def _split_by_kind(self, *pieces: Events) -> list[Events]:

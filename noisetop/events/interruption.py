@@ -28,6 +28,7 @@ INTERRUPTION = np.dtype(
         ("flags", "u1"),
         ("trigger", "<u4"),  # index into the Trigger list that goes with the table, 0: unknown
         ("trigger_ns", "<u8"),  # when the trigger acted, CLOCK_MONOTONIC; 0: not known
+        ("origin", "u1"),  # whose doing it was: noisetop.events.origin.Origin
     ]
 )
 
@@ -51,6 +52,8 @@ class Flag(IntFlag):
     CONTINUED = 4
     THREADED = 8
     SELF = 16
+    ENTRY = 32
+    """It carries the cost of entering the kernel, or of switching away from the victim and back."""
 
 
 def task_name(comm: bytes) -> str:

@@ -45,12 +45,20 @@ class Layout:
         self.event = self.dtype("noise_event")
         self.block = self.dtype("noise_block")
         self.trigger = self.dtype("noise_trigger")
+        structs = description["structs"]
+        self.task_name = self.dtype("noise_task_name") if "noise_task_name" in structs else None
         self.victims = self.values("noise_victims")
         self.wakers = self.values("noise_waker") if "noise_waker" in description["enums"] else {}
         self.flags = self.values("noise_flag")
         self.no_interval = self.flags["NAME"] | self.flags["TRIGGER"] | self.flags["WAIT"]
         """Flags of records that are none of something that ran."""
         self.levels = self.values("noise_level")
+        enums = description["enums"]
+        roots = "noise_raiser_root"
+        self.raiser_roots = self.values(roots) if roots in enums else {}
+        marks = self.values("noise_mark") if "noise_mark" in enums else {}
+        self.entry_mark = marks.get("ENTRY", 0)
+        """Bit above the level of an event that carries the cost of an entry; 0: none is marked."""
         self.contexts = self.values("noise_context")
         self.wait_reasons = [name.lower() for name in self.values("noise_wait")]
         self.block_kinds = self.values("noise_block_kind")

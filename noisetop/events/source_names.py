@@ -56,6 +56,10 @@ class Namer:
         table = np.zeros(len(events), INTERRUPTION)
         for name in _COPIED:
             table[name] = events[name]
+        if mark := self.layout.entry_mark:
+            carries = table["level"] & mark != 0
+            table["level"][carries] ^= np.uint8(mark)
+            table["flags"][carries] |= np.uint8(Flag.ENTRY)
         table["source"] = self._encoder.numbers(
             self._columns(events), lambda row: self._intern(self._source_of(events[row]))
         )

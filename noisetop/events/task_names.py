@@ -1,4 +1,5 @@
-"""What tasks are called, by moment: programs are started by tasks that go by another name first."""
+"""What tasks are called, by moment: programs are started by tasks that go by another name first.
+And what they belong to: process, parent, control group."""
 
 from __future__ import annotations
 
@@ -14,6 +15,22 @@ from noisetop.events.layout import Events
 
 _REMEMBERED = 4
 """Names of one number: older ones are forgotten, so that memory is bounded by the numbers."""
+_PF_KTHREAD = 0x00200000
+"""``include/linux/sched.h``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """What a task belonged to when it was last named."""
+
+    tgid: int
+    """Its process."""
+    parent: int
+    """The process that started that; 0: the kernel."""
+    kernel: bool
+    """A kernel thread."""
+    cgroup: int
+    """Id of its control group (v2), the number of the folder's inode; 0: not known."""
 
 
 @dataclass(slots=True)
@@ -22,14 +39,19 @@ class TaskNames:
 
     latest: dict[int, str] = field(default_factory=dict)
     """By tid."""
+    infos: dict[int, TaskInfo] = field(default_factory=dict)
+    """By tid; recordings of format 1 do not tell it."""
     version: int = 0
     """Another one whenever a name may have become another."""
     _since_ns: dict[int, list[int]] = field(default_factory=dict)
     _names: dict[int, list[str]] = field(default_factory=dict)
     _renamed: set[int] = field(default_factory=set)
 
-    def add(self, records: Events) -> None:
-        """Takes records that tell names."""
+    def add(self, records: Events, told: np.dtype[np.void] | None = None) -> None:
+        """Takes records that tell names; ``told`` is the type of ``struct noise_task_name``, None
+        where there is none."""
+        if told is not None:
+            self._add_infos(records.view(told))
         for tid, comm, time_ns in zip(
             records["tid"].tolist(),
             records["comm"].tolist(),
@@ -37,6 +59,15 @@ class TaskNames:
             strict=True,
         ):
             self._add(tid, task_name(comm), time_ns)
+
+    def _add_infos(self, records: npt.NDArray[np.void]) -> None:
+        columns = ("tid", "tgid", "parent_tgid", "task_flags", "cgroup")
+        rows = zip(*(records[name].tolist() for name in columns), strict=True)
+        for tid, tgid, parent, flags, cgroup in rows:
+            info = TaskInfo(tgid, parent, bool(flags & _PF_KTHREAD), cgroup)
+            if self.infos.get(tid) != info:
+                self.infos[tid] = info
+                self.version += 1
 
     def _add(self, tid: int, name: str, time_ns: int) -> None:
         since = self._since_ns.setdefault(tid, [])

@@ -25,6 +25,9 @@ class Trigger(NamedTuple):
     """And who had queued that."""
     stack: int = -1
     """Key of the kernel stack in the recording's stacks, -1: none."""
+    began: str = ""
+    """Where it was no task's doing: the class of the interrupt that it all began with. Or empty,
+    and ``tid`` says whose softirq that CPU was serving, 0: not known."""
 
     @property
     def label(self) -> str:

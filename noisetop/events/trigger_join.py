@@ -107,6 +107,9 @@ class TriggerJoin:
     _wheel: int = 0
     _task: int = field(init=False)
     """``NOISE_CONTEXT_TASK``."""
+    _root_source: int | None = field(init=False)
+    """``NOISE_RAISER_SOURCE``; None: the records do not tell roots."""
+    _root_column: tuple[str, ...] = ()
     _served: dict[int, str] = field(init=False)
     """What a CPU was serving, by the value of ``enum noise_context``."""
 
@@ -117,6 +120,8 @@ class TriggerJoin:
             value: _CONTEXTS.get(name, name.lower()) for name, value in contexts.items()
         }
         self._links = _Join(self.layout.trigger)
+        self._root_source = self.layout.raiser_roots.get("SOURCE")
+        self._root_column = ("root",) if "root" in (self.layout.trigger.names or ()) else ()
         self._tick, self._wheel = (self._intern(Trigger(context=name)) for name in CLOCKS)
 
     def restart(self) -> None:
@@ -160,12 +165,13 @@ class TriggerJoin:
     def _join_objects(self, batch: _Batch, name: str) -> None:
         chosen = batch.rows(name)
         mine = select(batch.events, chosen)
+        levels = mine["level"] & np.uint8(0xFF ^ self.layout.entry_mark)
         threaded = mine["flags"] & Flag.THREADED != 0
         objects = np.where(threaded, 0, mine["object"]).astype(np.uint64)
         keys = _object_keys(objects, mine["id"])
         keys[objects == 0] = mine["cpu"][objects == 0]
         before = mine["start_ns"].copy()
-        linked = np.flatnonzero(threaded & (mine["level"] == self.layout.levels["WORK"]))
+        linked = np.flatnonzero(threaded & (levels == self.layout.levels["WORK"]))
         if len(linked):
             known, started = self._links.find(
                 _link_keys(mine["tid"][linked], mine["id"][linked]), before[linked]
@@ -183,7 +189,9 @@ class TriggerJoin:
         origins = self._origins(records)
         names = self.names.places(records["tid"], records["time_ns"]) << np.uint64(8)
         names |= self.names.places(origins["tid"], origins["time_ns"])
-        columns = [records[name] for name in ("tid", "cpu", "context", "work_function", "stack")]
+        told = ("tid", "work_function", "stack", *self._root_column)
+        where = records["cpu"].astype(np.uint32) << np.uint32(8) | records["context"]
+        columns = [where, *(records[name] for name in told)]
         return self._interned(
             "acted",
             [*columns, origins["tid"], origins["context"], names],
@@ -219,7 +227,9 @@ class TriggerJoin:
             "stack": stack if stack != 0xFFFFFFFF else -1,
         }
         if record["context"] != self._task:
-            return Trigger(context=self._served[int(record["context"])], **about)
+            root = int(record["root"]) if self._root_column else 0
+            context = self._served[int(record["context"])]
+            return Trigger(context=context, **about, **self._began(root))
         tid = int(record["tid"])
         if not tid:
             return Trigger(context=_IDLE_LOOP, **about)
@@ -285,7 +295,15 @@ class TriggerJoin:
             )
         kind = self.layout.kinds[int(raiser["source"])]
         number = f" {int(raiser['id'])}" if kind.identity in ("irq", "softirq") else ""
-        return Trigger(context=f"{kind.name}{number}", cpu=cpu)
+        return Trigger(context=f"{kind.name}{number}", cpu=cpu, **self._began(tid))
+
+    def _began(self, root: int) -> dict[str, Any]:
+        """With what it began that a CPU served a softirq or an interrupt: a task or a class."""
+        if self._root_source is None:
+            return {}
+        if root < self._root_source:
+            return {"tid": root}
+        return {"began": self.layout.kinds[root - self._root_source].noise_class}
 
     def _join_ticks(self, batch: _Batch) -> None:
         """The tick, and its timer where it serves the wheel."""

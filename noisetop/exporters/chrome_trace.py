@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.events.interruption import CLASSES, Flag, Interruptions, Source
+from noisetop.events.origin import Origin
 from noisetop.exporters._arrows import ArrowWriter
 from noisetop.exporters._behind import writing_behind
 from noisetop.exporters._digits import Rows
@@ -111,6 +112,7 @@ class _Ids(NamedTuple):
     level: int
     flags: int
     trigger: int
+    origin: int
 
 
 @dataclass(slots=True)
@@ -153,7 +155,9 @@ class _SliceWriter:
         causes = table["trigger"].astype(np.uint64)
         sources = table["source"].astype(np.uint64)
         kinds = tasks << np.uint64(40) | sources << np.uint64(16)
-        kinds |= table["level"].astype(np.uint64) << np.uint64(8) | table["flags"]
+        ranks = table["origin"].astype(np.uint64) << np.uint64(12)
+        ranks |= table["level"].astype(np.uint64) << np.uint64(8)
+        kinds |= ranks | table["flags"]
         kinds = self._kinds.numbers(kinds)
         texts = self._texts.numbers(kinds.astype(np.uint64) << np.uint64(32) | causes)
         for key in self._texts.values[len(self._text) :]:
@@ -165,9 +169,10 @@ class _SliceWriter:
                         source=kind >> 16 & 0xFFFFFF,
                         victim_tid=pair >> 32,
                         tid=pair & 0xFFFFFFFF,
-                        level=kind >> 8 & 0xFF,
+                        level=kind >> 8 & 0xF,
                         flags=kind & 0xFF,
                         trigger=trigger,
+                        origin=kind >> 12 & 0xF,
                     )
                 )
             )
@@ -187,7 +192,10 @@ class _SliceWriter:
             args["idle"] = True
         if ids.tid != ids.victim_tid or not ids.tid:
             args["task"] = self._task(ids.tid, _thread_name(source))
-        told = ids.flags & ~Flag.OUTERMOST  # a viewer shows what lies around a slice
+        if ids.origin:
+            args["origin"] = Origin(ids.origin).label
+        # A viewer shows what lies around a slice; the entry is one of the ids.
+        told = ids.flags & ~(Flag.OUTERMOST | Flag.ENTRY)
         if told:
             args["flags"] = ", ".join(
                 flag.name.lower() for flag in Flag if flag & told and flag.name

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from noisetop.errors import NoisetopError
 from noisetop.events.interruption import INTERRUPTION, Interruptions
+from noisetop.events.origin import Origin
 from noisetop.recording.metadata_json import about_from_dict, names_from_dict, recording_of
 from noisetop.recording.recording import Recording
 
@@ -41,7 +42,7 @@ _READ_BYTES = 8 << 20
 _MAX_LAYOUTS = 64
 _CELLS = re.compile(rb'"(\w+)":( *)(\d+(?:\.\d{3})?)(?=[,}])')
 _IDS = re.compile(rb'"ids":\[(\d+(?:,\d+)*)\],$')
-_ID_COLUMNS = ("source", "victim_tid", "tid", "level", "flags", "trigger")
+_ID_COLUMNS = ("source", "victim_tid", "tid", "level", "flags", "trigger", "origin")
 _KNOWN_TEXTS = 1 << 16
 _TABLE_COLUMNS = {"net_ns": "net_ns", "trigger_ns": "trigger_ns", "pid": "cpu"}
 _NAMES = [*_TABLE_COLUMNS, "tid", "ts", "dur"]
@@ -156,7 +157,9 @@ class _Texts:
 def _ids_of(text: bytes) -> list[int]:
     found = _IDS.search(text)
     ids = [int(number) for number in found[1].split(b",")] if found else []
-    if len(ids) != len(_ID_COLUMNS):
+    if len(ids) == len(_ID_COLUMNS) - 1:  # written before there were origins
+        ids.append(Origin.UNATTRIBUTED)
+    if len(ids) != len(_ID_COLUMNS) or ids[-1] >= len(Origin):
         raise ValueError("a slice lacks its numbers")
     for name, number in zip(_ID_COLUMNS, ids, strict=True):
         if number > np.iinfo(INTERRUPTION[name]).max:

@@ -17,6 +17,7 @@ import numpy as np
 
 from noisetop.errors import NoisetopError
 from noisetop.events.interruption import INTERRUPTION, Interruptions
+from noisetop.events.origin import Origin
 from noisetop.recording.metadata_json import (
     about_as_dict,
     about_from_dict,
@@ -32,6 +33,8 @@ _MAX_LINE_BYTES = 16 << 20
 _MAX_NAMES_BYTES = 1 << 28
 _LEVEL = 6
 _COLUMNS = INTERRUPTION.names or ()
+_WITHOUT_ORIGIN = _COLUMNS[: _COLUMNS.index("origin")]
+"""Of files that were written before there were origins."""
 _COLUMNS_BEFORE = _COLUMNS[: _COLUMNS.index("trigger")]
 """Of files that do not tell: those written before there were triggers."""
 _NEVER = np.uint64(1 << 63)
@@ -143,7 +146,7 @@ def _read_names(file: IO[bytes]) -> dict[str, Any]:
 
 def _columns_of(head: dict[str, Any]) -> tuple[str, ...]:
     columns = tuple(map(str, head.get("columns", _COLUMNS_BEFORE)))
-    if columns not in (_COLUMNS, _COLUMNS_BEFORE):
+    if columns not in (_COLUMNS, _WITHOUT_ORIGIN, _COLUMNS_BEFORE):
         raise ValueError("a later noisetop wrote it")
     return columns
 
@@ -157,6 +160,8 @@ def _chunks(path: Path, sources: int, triggers: int) -> Iterator[Interruptions]:
                     rows = _unpack(file.read(size), count, columns)
                     if (rows["source"] >= sources).any() or (rows["trigger"] >= triggers).any():
                         raise ValueError("a source or a trigger without a name")
+                    if (rows["origin"] >= len(Origin)).any():
+                        raise ValueError("an origin that is none")
                     yield rows
     except OSError as error:
         raise NoisetopError(f"cannot read {path}: {error.strerror}") from None

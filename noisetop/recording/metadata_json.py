@@ -140,10 +140,9 @@ def waits_from_dict(content: dict[str, Any]) -> dict[int, TaskWait]:
 def triggers_from_list(rows: Iterable[Any]) -> list[Trigger]:
     """Raises ValueError or TypeError on what is no list of triggers."""
     triggers = []
-    for task, tid, cpu, context, work, origin, stack in rows:
-        triggers.append(
-            Trigger(str(task), int(tid), int(cpu), str(context), str(work), str(origin), int(stack))
-        )
+    for task, tid, cpu, context, work, origin, stack, *began in rows:
+        who = str(task), int(tid), int(cpu), str(context), str(work), str(origin), int(stack)
+        triggers.append(Trigger(*who, *map(str, began)))
     if triggers[:1] != [Trigger()]:
         raise ValueError("no trigger stands for the unknown one")
     return triggers

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from noisetop.counters.calibration import CALIBRATION
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.exporters import RecordingOutput, recording_output
 from noisetop.machine import system
@@ -120,4 +121,5 @@ def _metadata(tracer: Tracer) -> dict[str, object]:
         "housekeeping": format_cpu_list(tracer.housekeeping),
         "started": now.isoformat(timespec="milliseconds"),
         "missing": tracer.unavailable(),
+        **CALIBRATION.to_file(tracer.calibration),
     }

@@ -15,6 +15,7 @@ from typing import Self
 import numpy as np
 
 from noisetop import _native
+from noisetop.counters.calibration import NONE, Calibration
 from noisetop.counters.cpu_counters import counts_by_cpu, read_cpu_counters
 from noisetop.counters.offline_cpus import OfflineInterval
 from noisetop.counters.period import CountersWatch, PeriodCounters
@@ -76,6 +77,8 @@ class Tracer:
     names: Names = field(init=False)
     bpf_ns_per_record: float | None = None
     """Run time of all programs for each record, sampled before the window; None: not measured."""
+    calibration: Calibration = NONE
+    """What entries cost on this machine; known before the window starts."""
     counters: CountersWatch = field(default_factory=CountersWatch)
     """Side figures; read from the start of the window to its end."""
     start_ns: int = 0

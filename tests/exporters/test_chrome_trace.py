@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisetop.events.interruption import INTERRUPTION, Interruptions, Source
+from noisetop.events.origin import Origin
 from noisetop.exporters import chrome_trace, chrome_trace_gzip
 from noisetop.exporters._digits import width_of, write_integers, write_thousandths
 from noisetop.exporters._lanes import LaneChooser
@@ -73,7 +74,7 @@ def test_a_slice_says_all_that_is_known() -> None:
     assert (one["ts"], one["dur"]) == (0.12, 0.2)
     assert one["args"] == {
         "victim": "victim 100",
-        "ids": [1, 100, 100, 2, 0, 0],
+        "ids": [1, 100, 100, 2, 0, 0, 0],
         "net_ns": 150,
         "trigger_ns": 0,
     }
@@ -190,8 +191,8 @@ NS = st.one_of(st.integers(0, 1 << 20), st.integers(0, (1 << 63) - 1 - START_NS)
 ROWS = st.tuples(
     NS.map(lambda ns: ns + START_NS), NS, NS, st.integers(0, len(SOURCES) - 1),
     st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 16) - 1),
-    st.integers(0, 255), st.integers(0, 255), st.integers(0, len(TRIGGERS) - 1),
-    st.integers(0, (1 << 63) - 1),
+    st.integers(0, 15), st.integers(0, 255), st.integers(0, len(TRIGGERS) - 1),
+    st.integers(0, (1 << 63) - 1), st.integers(0, len(Origin) - 1),
 )  # fmt: skip
 
 

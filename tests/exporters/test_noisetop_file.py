@@ -92,7 +92,9 @@ def test_files_of_before_there_were_triggers_read_with_none(name: str) -> None:
 
 
 def test_columns_that_are_not_known_are_refused(tmp_path: Path) -> None:
-    content = written(everything()).replace(b'"trigger_ns"]', b'"blame_ns__"]', 1)
+    content = written(everything()).replace(
+        b'"trigger_ns", "origin"]', b'"blame_ns__", "origin"]', 1
+    )
     with pytest.raises(NoisetopError, match="a later noisetop wrote it"):
         summary_of(read_back(content, tmp_path / "c"))
 

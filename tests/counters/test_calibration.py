@@ -1,0 +1,70 @@
+import json
+
+import pytest
+
+from noisetop.counters.calibration import (
+    CALIBRATION,
+    KINDS,
+    MEASURED,
+    NONE,
+    Calibration,
+    EntryCost,
+    taken_from,
+)
+
+TIMER = EntryCost(5_000, 4_000, 7_000, MEASURED)
+MADE = Calibration({"timer": TIMER, "irq": EntryCost(5_000, 4_000, 7_000, taken_from("timer"))})
+
+
+def stored(**changed: object) -> dict[str, object]:
+    cost = {"entry_ns": 5, "spread_ns": [4, 6], "source": MEASURED} | changed
+    return {"calibration": {"kinds": {"timer": cost}, "reason": ""}}
+
+
+def test_goes_through_a_file() -> None:
+    for value in (MADE, NONE, Calibration(reason="no CPU")):
+        assert CALIBRATION.from_file(json.loads(json.dumps(CALIBRATION.to_file(value)))) == value
+
+
+def test_the_cost_of_a_kind() -> None:
+    assert MADE.entry("timer") == TIMER
+    assert MADE.entry("nmi") is None
+    assert set(MADE.kinds) < set(KINDS)
+
+
+def test_as_json() -> None:
+    told = CALIBRATION.as_dict(MADE)
+    assert told["calibration"] == {
+        "timer": {"entry_ns": 5_000, "spread_ns": [4_000, 7_000], "source": "measured"},
+        "irq": {"entry_ns": 5_000, "spread_ns": [4_000, 7_000], "source": "from timer"},
+    }
+    assert told.keys() == {"calibration"}
+
+
+def test_json_says_why_there_is_none() -> None:
+    told = CALIBRATION.as_dict(Calibration(reason="no CPU"))
+    assert told == {"calibration": {}, "calibration_missing": "no CPU"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        stored(entry_ns="5"),
+        stored(entry_ns=True),
+        stored(entry_ns=5.5),
+        stored(entry_ns=-1, spread_ns=[-2, 6]),
+        stored(entry_ns=7),
+        stored(spread_ns=[4]),
+        stored(spread_ns=4),
+        stored(source="from unheard of"),
+        stored(source=None),
+        {"calibration": {"kinds": {"timer": {}}, "reason": ""}},
+        {"calibration": {"kinds": {"unheard of": TIMER}, "reason": ""}},
+        {"calibration": []},
+        {"calibration": None},
+        {"calibration": {}},
+    ],
+)
+def test_what_we_did_not_write(content: dict[str, object]) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
+        CALIBRATION.from_file(content)
