@@ -21,10 +21,11 @@ __all__ = ["Diagnosis", "Evidence", "Finding", "Rule", "all_rules", "diagnose"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Findings, most expensive first, and what is left. Adds up to the noise of the evidence."""
+    """Findings, and what is left. Adds up to the noise of the evidence."""
 
     evidence: Evidence
     findings: tuple[Finding, ...]
+    """By the cost of what is not the victims' own doing; what is mostly that comes last."""
     unexplained: tuple[Share, ...]
     unsure: tuple[tuple[Rule, CannotTell], ...]
     """Rules that lacked something."""
@@ -64,8 +65,13 @@ def diagnose(evidence: Evidence, rules: Iterable[Rule] | None = None) -> Diagnos
         said = _findings(outcome)
         left = _without(left, said, rule)
         findings += said
-    findings.sort(key=lambda finding: (-finding.cost_ns, finding.key))
+    findings.sort(key=_rank)
     return Diagnosis(evidence, tuple(findings), left, tuple(unsure))
+
+
+def _rank(finding: Finding) -> tuple[bool, int, int, str]:
+    """What the victims do themselves comes last."""
+    return finding.is_own, -finding.external_ns, -finding.cost_ns, finding.key
 
 
 def _findings(outcome: Outcome) -> tuple[Finding, ...]:

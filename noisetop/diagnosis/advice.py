@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisetop.checks import AuditedMachine
 from noisetop.checks.irq import is_managed
@@ -23,6 +23,17 @@ _ECHO = re.compile(r"echo (\S+|'[^']*') > (/\S+)")
 _SYSCTL = re.compile(r"sysctl -w((?: [\w.]+=(?:\S+|'[^']*'))+)")
 _CHOSEN = re.compile(r"(?<!\S)\[(\S+)\](?!\S)")
 _MOST_THREADS = 16
+_UNCHANGED = "nothing was changed"
+_ALLOCATORS = {
+    "jemalloc": "MALLOC_CONF=dirty_decay_ms:-1,muzzy_decay_ms:-1",
+    "tcmalloc": "TCMALLOC_RELEASE_RATE=0",
+}
+"""What has allocators that take the place of the C library's keep what is freed."""
+PROGRAM = "PROGRAM"
+"""In the place of a name or a command line that is not known."""
+KEEP_MAPPINGS = "keep the mapping and use it again, in place of munmap"
+MOVED_BACK = "the same with the lists that the remedy printed"
+_SCHEDULER = "/sys/kernel/debug/sched"
 _MOST_READINGS = 4
 
 
@@ -40,11 +51,25 @@ class Situation:
     """CPUs to isolate."""
     remedy: str
     """What the rule says in general."""
+    otherwise: str
+    """And the other remedy that it knows."""
 
     @property
     def cpus(self) -> frozenset[int]:
         """Where time was lost."""
         return frozenset(share.cpu for share in self.shares)
+
+    @property
+    def senders(self) -> tuple[int, ...]:
+        """Processes with the threads that caused it, by PID; those that are there now."""
+        tids = {share.sender for share in self.shares if share.sender}
+        found = {task.pid for task in self.machine.tasks if task.tid in tids and not task.kernel}
+        return tuple(sorted(found))
+
+    @property
+    def measured(self) -> frozenset[int]:
+        """Processes that were measured."""
+        return frozenset((*self.evidence.victims, self.machine.pid or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +77,9 @@ class Advice:
     """A remedy with its undo, and what was read for it."""
 
     remedy: Remedy
-    readings: tuple[Reading, ...]
+    readings: tuple[Reading, ...] = ()
+    otherwise: str | None = None
+    """Another remedy; None: that of the rule."""
 
 
 Act = Callable[[Situation], Advice | None]
@@ -60,14 +87,19 @@ Act = Callable[[Situation], Advice | None]
 
 
 def write_back(situation: Situation) -> Advice | None:
-    """The rule's own remedy where it only writes files; the undo writes what they hold now."""
+    """The rule's own remedy where it only writes files; the undo writes what they hold now. Where
+    they hold it already, the other remedy is left."""
     done: list[tuple[Remedy, FileText]] = []
     for command in situation.remedy.split("; "):
         written = _echo(situation.machine, command) or _sysctls(situation.machine, command)
         if not written:
             return None
         done += written
-    return _together(done)
+    needed = [(change, file) for change, file in done if change.command != change.undo]
+    if needed or not situation.otherwise:
+        return _together(needed or done)
+    readings = tuple(file.reading for _, file in done[:_MOST_READINGS])
+    return Advice(Remedy(situation.otherwise, _UNCHANGED, shell=False), readings, otherwise="")
 
 
 def _together(done: Iterable[tuple[Remedy, FileText]]) -> Advice | None:
@@ -104,20 +136,64 @@ def _sysctls(machine: AuditedMachine, command: str) -> list[tuple[Remedy, FileTe
 
 
 def move_threads(situation: Situation) -> Advice | None:
-    """Threads with the name that the finding is about."""
-    return _moved(situation, lambda task: task.comm == situation.about)
-
-
-def move_kernel_threads(situation: Situation) -> Advice | None:
-    """Threads that the finding saw, by their names."""
-    names = {share.path[1] for share in situation.shares if len(share.path) > 1}
+    """Threads with the name that the finding is about, or with those that it saw."""
+    seen = {share.path[1] for share in situation.shares if len(share.path) > 1}
+    names = {situation.about} if situation.about else seen
     return _moved(situation, lambda task: task.comm in names)
 
 
 def move_process(situation: Situation) -> Advice | None:
     """All threads of the processes that have one with the name that the finding is about."""
-    named = {task.pid for task in situation.machine.tasks if task.comm == situation.about}
+    tasks = situation.machine.tasks
+    named = {task.pid for task in tasks if task.comm == situation.about and not task.kernel}
     return _moved(situation, lambda task: task.pid in named)
+
+
+def move_service(situation: Situation) -> Advice | None:
+    """Threads of a service. Where systemd starts it, the rule's other remedy lasts longer."""
+    with_systemd = situation.machine.exists("/run/systemd/system")
+    moved = move_threads(situation)
+    if moved is None:
+        general = Remedy(situation.remedy, MOVED_BACK, shell=False)
+        moved = Advice(general)
+    return moved if with_systemd else replace(moved, otherwise="")
+
+
+def pause_sender(situation: Situation) -> Advice | None:
+    """Stops who caused it until it is told to go on: more than that is not in anybody's power
+    while the victim runs."""
+    pids = [str(pid) for pid in situation.senders if pid != 1 and pid not in situation.measured]
+    if not pids:
+        return None
+    numbers = " ".join(pids[:_MOST_THREADS])
+    return Advice(Remedy(f"kill -STOP {numbers}", f"kill -CONT {numbers}"))
+
+
+def keep_freed_memory(situation: Situation) -> Advice | None:
+    """Has the allocator that the program uses keep what is freed. One that is told so already is
+    not it: the program calls the kernel itself."""
+    machine = situation.machine
+    if len(situation.senders) != 1:
+        return None
+    folder = f"/proc/{situation.senders[0]}"
+    command, maps = machine.read(f"{folder}/cmdline"), machine.read(f"{folder}/maps")
+    if not maps.ok or not command.text:
+        return None
+    library = _allocator(maps.text)
+    settings = (setting for name, setting in _ALLOCATORS.items() if name in library)
+    setting = next(settings, situation.remedy.removesuffix(f" {PROGRAM}"))
+    told = set(machine.read(f"{folder}/environ").text.split("\0"))
+    if not library or told >= set(setting.split()):
+        return Advice(Remedy(KEEP_MAPPINGS, "the former program", shell=False), otherwise="")
+    program = shlex.join(command.text.split("\0"))
+    again = Remedy(f"{setting} {program}", program, shell=False)
+    return Advice(again, (Reading(maps.path, library),))
+
+
+def _allocator(maps: str) -> str:
+    """The file of the allocator among those that a program has mapped, else of its C library."""
+    found = set(re.findall(r"/\S*/lib(?:jemalloc|tcmalloc|c[.-])\S*", maps))
+    return min(found, key=lambda path: ("/libc" in path, path), default="")
 
 
 def _moved(situation: Situation, wanted: Callable[[Task], bool]) -> Advice | None:
@@ -127,7 +203,7 @@ def _moved(situation: Situation, wanted: Callable[[Task], bool]) -> Advice | Non
         task
         for task in situation.machine.tasks
         if wanted(task)
-        and task.pid != situation.machine.pid
+        and task.pid not in situation.measured
         and not task.bound
         and task.allowed
         and task.allowed & situation.cpus
@@ -180,3 +256,19 @@ def lift_quota(situation: Situation) -> Advice | None:
         if re.match(r"[1-9][0-9]*(?: |$)", file.text)
     ]
     return _together(done)
+
+
+def lift_throttling(situation: Situation) -> Advice | None:
+    """Of real-time tasks: by the fair server of each CPU, or on kernels without one by their share
+    of the time."""
+    machine = situation.machine
+    servers = [
+        machine.read(f"{_SCHEDULER}/fair_server/cpu{cpu}/runtime")
+        for cpu in sorted(situation.cpus)
+    ]
+    if any(server.ok for server in servers):
+        return _together([(write(server, "0"), server) for server in servers if server.ok])
+    if not machine.exists(f"{_SCHEDULER}/features"):
+        return None
+    runtime = machine.read(f"{_PROC_SYS}kernel/sched_rt_runtime_us")
+    return _together([(sysctl(runtime, "-1"), runtime)]) if runtime.ok else None

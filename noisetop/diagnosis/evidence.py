@@ -8,7 +8,7 @@ goes to the cause and not to the interrupt.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from noisetop.checks import AuditedMachine
 from noisetop.compare.sample import BLOCKS
+from noisetop.counters.calibration import CALIBRATION, NONE, Calibration, EntryCost
 from noisetop.counters.losses import LOSSES
 from noisetop.counters.tick_stops import TICK_STOPS, TickStops
 from noisetop.diagnosis.intervals import Intervals
@@ -29,10 +30,13 @@ from noisetop.events.interruption import (
     Source,
     interrupting,
 )
+from noisetop.events.origin import Origin
+from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
 from noisetop.events.waits import TaskWait
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording
+from noisetop.summary.cost import cost_of, entry_kind
 from noisetop.tables.nesting import first_inside
 from noisetop.tables.rows import joined, select
 from noisetop.text.cpu_list import parse_cpu_list
@@ -83,13 +87,29 @@ class Share:
     """Usual time between two of this source on this CPU, whoever caused them; 0: not regular."""
     blocks_ns: tuple[int, ...] = ()
     """The noise of equal blocks of the recording by where it began; empty: not kept."""
-    origin: str = "unattributed"
-    """Whose doing it was, as noisetop.events.origin names it."""
+    origin: Origin = Origin.UNATTRIBUTED
+    """Whose doing it was."""
+    entries: int = 0
+    """Those of ``count`` that carry the cost of an entry into the kernel or of a switch."""
+    entry: EntryCost | None = None
+    """That cost; None: not calibrated."""
 
     @property
     def cause(self) -> Path:
         """The path that says most: what it ran, or itself."""
         return self.ran or self.path
+
+    @property
+    def rank_ns(self) -> int:
+        """What it counts with: the estimate of its cost where that is known, else its noise."""
+        cost_ns = cost_of(self.net_ns, self.entries, self.entry)
+        return self.net_ns if cost_ns is None else cost_ns
+
+    @property
+    def sender(self) -> int:
+        """Tid of who caused it, behind a worker thread that of who queued the work; 0: nobody."""
+        number = self.trigger.origin.rpartition(" ")[2]
+        return int(number) if number.isdecimal() else self.trigger.tid
 
     @property
     def line(self) -> tuple[str, str]:
@@ -127,11 +147,22 @@ class Evidence:
     """What victims spent in page faults of their own; beside the noise, never part of it."""
     incomplete: str = ""
     """Why the recording does not hold all that happened; empty: it does."""
+    infos: Mapping[int, TaskInfo] = field(default_factory=dict)
+    """What tasks belonged to, by tid."""
+    victims: tuple[int, ...] = ()
+    """Processes that were measured, by PID; empty: not known."""
 
     @property
     def noise_ns(self) -> int:
         """All noise, as the summary of the recording has it."""
         return sum(share.net_ns for share in self.shares)
+
+    def process_of(self, tid: int) -> int:
+        """The process of a thread, by PID; 0: not known."""
+        if known := self.infos.get(tid):
+            return known.tgid
+        tasks = self.machine.tasks if self.machine else ()
+        return next((task.pid for task in tasks if task.tid == tid), 0)
 
 
 @dataclass(slots=True)
@@ -207,13 +238,13 @@ class Collector:
         since = table["start_ns"].astype(np.int64) - self.start_ns
         return np.clip(since // max(self.block_ns, 1), 0, BLOCKS - 1)
 
-    def shares(self) -> tuple[Share, ...]:
+    def shares(self, calibration: Calibration = NONE) -> tuple[Share, ...]:
         """What was added so far, largest net time first."""
-        shares = [self._share(key, totals) for key, totals in self._totals.groups()]
+        shares = [self._share(*group, calibration) for group in self._totals.groups()]
         return tuple(sorted(shares, key=lambda one: (-one.net_ns, one.cpu, one.path, one.trigger)))
 
-    def _share(self, key: GroupKey, totals: GroupTotals) -> Share:
-        cpu, source, ran, trigger = key
+    def _share(self, key: GroupKey, totals: GroupTotals, calibration: Calibration) -> Share:
+        cpu, source, ran, trigger, origin = key
         who = self.triggers[trigger] if trigger < len(self.triggers) else Trigger()
         return Share(
             cpu=cpu,
@@ -227,6 +258,9 @@ class Collector:
             max_start_ns=totals.max_start_ns,
             period_ns=self._intervals.period_ns(cpu, ran if ran != _NOTHING else source),
             blocks_ns=totals.blocks_ns,
+            origin=Origin(origin),
+            entries=totals.entries,
+            entry=calibration.entry(entry_kind(self.sources[source])),
         )
 
 
@@ -266,7 +300,7 @@ def evidence_of(
     collected = collected or collect(recording)
     tick_stops = recording.counters.of(TICK_STOPS)
     return Evidence(
-        shares=collected.shares(),
+        shares=collected.shares(recording.counters.of(CALIBRATION)),
         fault_count=collected.fault_count,
         fault_ns=collected.fault_ns,
         duration_ns=max(recording.duration_ns, 1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisetop.diagnosis.advice import lift_quota, move_kernel_threads, move_threads
+from noisetop.diagnosis.advice import lift_quota, move_threads, move_threads
 from noisetop.diagnosis.evidence import THROTTLED, Evidence, Share, is_program
 from noisetop.diagnosis.finding import CannotTell, Confidence, Finding, Outcome
 from noisetop.diagnosis.rule import (
@@ -19,6 +19,7 @@ from noisetop.diagnosis.rule import (
     waiting,
 )
 
+_NAMED = 16
 _FEW = 0.001
 """Share of the period below which a wait is not worth a finding."""
 
@@ -51,22 +52,28 @@ def realtime_program(evidence: Evidence, texts: Texts) -> Outcome:
 
 @rule(
     "other-program",
-    "{about} competes with your program for this CPU",
+    "Other programs compete with your program for this CPU: {about}",
     seen_as="thread › … that no other rule matches",
     remedy=MOVE,
     undo=MOVE_BACK,
     otherwise=ISOLATE,
     act=move_threads,
     effect="the tick stops as well where nohz_full= contains the CPU",
-    confirm="ps -eLo tid,psr,cls,comm | grep -Fw -- {name}",
+    confirm="ps -eLo tid,psr,cls,comm | grep -Fw {e}",
     source="D02, D97, D99, D100",
     rank=(*LAST, 1),
     confidence=Confidence.CERTAIN,
 )
-def other_program(evidence: Evidence, texts: Texts) -> list[Finding]:
-    """All other threads."""
+def other_program(evidence: Evidence, texts: Texts) -> Finding | None:
+    """All other threads, in one finding that lists them."""
     mine = _threads(evidence)
-    return grouped("other-program", mine, evidence, by_step(1), texts)
+    if not mine:
+        return None
+    totals: dict[str, int] = {}
+    for share in mine:
+        totals[share.path[1]] = totals.get(share.path[1], 0) + share.rank_ns
+    names = sorted(totals, key=lambda name: (-totals[name], name))
+    return finding_of("other-program", "", mine, evidence, texts, names[:_NAMED])
 
 
 @rule(
@@ -94,10 +101,10 @@ def quota(evidence: Evidence, texts: Texts) -> Finding | None:
     "woken-late",
     "The program waited on the run queue after it was woken (scheduling latency)",
     seen_as="waits of the kind woken that take more than 0.1 % of the period",
-    remedy="run fewer programs on its CPUs, or raise its priority: chrt -f -p 50 PID",
-    undo="chrt -o -p 0 PID",
+    remedy="run fewer programs on its CPUs, or raise its priority: chrt -f -p 50 {victim}",
+    undo="chrt -o -p 0 {victim}",
     effect="do not give a program that never sleeps a real-time priority without a spare CPU",
-    confirm="the second number of /proc/PID/schedstat before and after",
+    confirm="the second number of /proc/{victim}/schedstat before and after",
     source="D51, D99; sched-stats.rst",
 )
 def woken_late(evidence: Evidence, texts: Texts) -> Finding | None:
@@ -126,7 +133,7 @@ RULES = (
         subject=by_step(-1),
         remedy="give each thread its own CPU: taskset -pc CPU TID, or fewer threads",
         undo="taskset -pc with the list that the remedy printed",
-        confirm="ps -Lo tid,psr,comm -p PID",
+        confirm="ps -Lo tid,psr,comm -p {victim}",
         source="D02, D100; sched(7)",
     ),
     cause(
@@ -156,7 +163,7 @@ RULES = (
         undo=MOVE_BACK,
         otherwise=ISOLATE,
         act=move_threads,
-        confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
+        confirm="ps -eLo tid,psr,comm | grep -Fw {e}",
         source="D46, D98",
     ),
     cause(
@@ -190,7 +197,7 @@ RULES = (
         subject=by_step(1),
         remedy="reservedSystemCPUs of the kubelet, or CPUAffinity={keep} of the service",
         undo="the former configuration",
-        confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
+        confirm="ps -eLo tid,psr,comm | grep -Fw {e}",
         source="D97, D100",
     ),
     cause(
@@ -268,7 +275,7 @@ RULES = (
         ("thread", "watchdogd"),
         remedy="taskset -pc {keep} $(pgrep khungtaskd)",
         undo="taskset -pc with the list that the remedy printed",
-        act=move_kernel_threads,
+        act=move_threads,
         confirm="sysctl kernel.hung_task_check_interval_secs",
         source="kernel/hung_task.c",
     ),
@@ -285,7 +292,7 @@ RULES = (
         undo=MOVE_BACK,
         otherwise=ISOLATE,
         act=move_threads,
-        confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
+        confirm="ps -eLo tid,psr,comm | grep -Fw {e}",
         source="D71",
     ),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +11,9 @@ from fnmatch import fnmatchcase
 
 from noisetop.diagnosis.advice import Act, Situation, write_back
 from noisetop.diagnosis.evidence import Evidence, Path, Share
+from noisetop.diagnosis.facts import facts
 from noisetop.diagnosis.finding import Confidence, Finding, Outcome, Rule
-from noisetop.text.cpu_list import format_cpu_list
+from noisetop.events.origin import Origin
 
 Pattern = tuple[str, ...]
 """First steps of a source path, with wildcards as in fnmatch."""
@@ -21,7 +21,6 @@ Subject = Callable[[Share], str]
 """Which of several findings of a rule a share belongs to."""
 
 _SUFFIX = re.compile(r"\.(isra|constprop|cold|part|llvm)\.[\w.]*$|\.cold$")
-_EXPRESSION = re.compile(r"([][\\.^$*+?(){}|])")
 
 
 # Every rule looks at every share: names come again far more often than there are names.
@@ -49,8 +48,8 @@ class Match:
     """One of these is the triggering task, its work function or what its CPU was serving."""
     stack: tuple[str, ...] = ()
     """One of these functions is in the trigger's kernel stack."""
-    origin: tuple[str, ...] = ()
-    """It is one of these whose doing it was."""
+    origin: tuple[Origin, ...] = ()
+    """It was the doing of one of these."""
     whole: bool = False
     """The path ends where the pattern does."""
 
@@ -95,7 +94,7 @@ class Match:
         if self.stack:
             shown += "; sender's kernel stack has " + ", ".join(self.stack)
         if self.origin:
-            shown += "; origin " + ", ".join(self.origin)
+            shown += "; origin " + ", ".join(one.label for one in self.origin)
         return shown
 
 
@@ -129,38 +128,6 @@ def by_function(share: Share) -> str:
     return share.cause[-1] if len(share.cause) > 2 else ""
 
 
-def _to_isolate(evidence: Evidence, shares: Iterable[Share]) -> tuple[int, ...]:
-    """CPUs to isolate: the watched ones, or where all are watched those that lost time. Never
-    all that there are, as a housekeeping CPU is needed."""
-    watched = set(evidence.cpus)
-    if watched >= set(evidence.online):
-        watched = {share.cpu for share in shares} or watched
-    if watched >= set(evidence.online):
-        watched -= set(evidence.online[:1])
-    return tuple(sorted(watched or evidence.cpus))
-
-
-def facts(evidence: Evidence, shares: Sequence[Share], about: str) -> Mapping[str, str]:
-    """What texts of rules may mention in braces. ``{name}`` is for a shell, ``{q}`` for pgrep."""
-    share = shares[0] if shares else None
-    isolate = _to_isolate(evidence, shares)
-    kept = tuple(cpu for cpu in evidence.online if cpu not in isolate) or (0,)
-    path = share.cause if share else ("something",)
-    return {
-        "about": about or "something",
-        "name": shlex.quote(about) if about else "PROGRAM",
-        "q": "-- " + shlex.quote(_EXPRESSION.sub(r"\\\1", about)) if about else "PROGRAM",
-        "function": path[-1],
-        "keep": format_cpu_list(kept),
-        "mask": format(sum(1 << cpu for cpu in kept), "x"),
-        "cpus": format_cpu_list(isolate),
-        "all": format_cpu_list(evidence.online or evidence.cpus),
-        "where": format_cpu_list((one.cpu for one in shares) if share else evidence.cpus),
-        "cpu": str(share.cpu if share else min(evidence.cpus, default=0)),
-        "irq": (share.line[0] if share else "") or "N",
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class Texts:
     """What a row says, with names in braces, see facts()."""
@@ -190,10 +157,16 @@ def grouped(
 
 
 def finding_of(
-    rule: str, about: str, shares: Sequence[Share], evidence: Evidence, texts: Texts
+    rule: str,
+    about: str,
+    shares: Sequence[Share],
+    evidence: Evidence,
+    texts: Texts,
+    names: Sequence[str] = (),
 ) -> Finding:
-    """One finding, perhaps over no noise at all."""
-    known = facts(evidence, shares, about)
+    """One finding, perhaps over no noise at all; ``names``: what its texts are about, where that
+    is more than one."""
+    known = facts(evidence, shares, names or ((about,) if about else ()))
     words = texts.cause if about or not texts.fallback else texts.fallback
     general = Finding(
         rule=rule,
@@ -225,6 +198,7 @@ def _advised(finding: Finding, evidence: Evidence, act: Act, known: Mapping[str,
             keep=known["keep"],
             isolate=known["cpus"],
             remedy=finding.remedy,
+            otherwise=finding.otherwise,
         )
     )
     if advice is None:
@@ -237,6 +211,7 @@ def _advised(finding: Finding, evidence: Evidence, act: Act, known: Mapping[str,
         reboot=made.reboot,
         shell=made.shell,
         readings=advice.readings,
+        otherwise=finding.otherwise if advice.otherwise is None else advice.otherwise,
     )
 
 
@@ -256,7 +231,7 @@ def cause(
     undo: str = NOTHING_TO_UNDO,
     sender: tuple[str, ...] = (),
     stack: tuple[str, ...] = (),
-    origin: tuple[str, ...] = (),
+    origin: tuple[Origin, ...] = (),
     whole: bool = False,
     subject: Subject | None = None,
     reboot: bool = False,

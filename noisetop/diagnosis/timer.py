@@ -7,7 +7,7 @@ from noisetop.diagnosis.finding import Confidence
 from noisetop.diagnosis.rule import MOVE, MOVE_BACK, by_sender, by_step, cause, hrtimers, timers
 
 _REARMED = "a timer follows the program that rearms it"
-_ARMED = "cat /proc/PID/timers, or trace timer:hrtimer_start on the CPU"
+_ARMED = "cat /proc/{pid}/timers, or trace timer:hrtimer_start on the CPU"
 
 RULES = (
     cause(
@@ -75,7 +75,7 @@ RULES = (
         "timeout-timer",
         "Timeouts of kernel code expire on this CPU",
         *timers("process_timeout"),
-        remedy="keep programs that poll or wait on devices off this CPU: taskset -pc {keep} PID",
+        remedy="keep programs that poll or wait on devices off this CPU: taskset -pc {keep} {pid}",
         undo="taskset -pc with the former CPUs",
         confirm="trace timer:timer_start on the CPU: its stack shows the waiting code",
         source="D17; kernel/time/timer.c",
@@ -157,7 +157,7 @@ RULES = (
         "Timers of network connections expire on this CPU ({about})",
         *timers("tcp_*", "neigh_*", "dev_watchdog", "inet_*", "igmp*", "mld_*", "keepalive*"),
         subject=by_step(-1),
-        remedy="open and use sockets on other CPUs: taskset -pc {keep} PID",
+        remedy="open and use sockets on other CPUs: taskset -pc {keep} {pid}",
         undo="taskset -pc with the former CPUs",
         confirm="trace timer:timer_start on the CPU: its stack shows the code that arms it",
         source="D18; symbol index",
@@ -167,7 +167,7 @@ RULES = (
         "Timers of storage and of written files expire on this CPU ({about})",
         *timers("blk_stat_timer_fn", "writeout_period", "kyber_timer_fn", "blk_rq_timed_out_timer"),
         subject=by_step(-1),
-        remedy="keep file and disk access off this CPU: taskset -pc {keep} PID",
+        remedy="keep file and disk access off this CPU: taskset -pc {keep} {pid}",
         undo="taskset -pc with the former CPUs",
         confirm="trace timer:timer_start on the CPU",
         source="D18, D31; symbol index",

@@ -1,4 +1,4 @@
-"""Sums over interruptions by CPU, source, what ran inside and who caused it."""
+"""Sums over interruptions by CPU, source, what ran inside, who caused it and whose doing it was."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop._tables import Groups, add_up
-from noisetop.events.interruption import Interruptions
-from noisetop.tables.group_sums import Sums, no_sums, widened
+from noisetop.events.interruption import Flag, Interruptions
+from noisetop.tables.group_sums import Sums, counted, no_sums, widened
 
 Index = npt.NDArray[np.int64]
 
@@ -23,6 +23,7 @@ class GroupKey(NamedTuple):
     source: int
     ran: int
     trigger: int
+    origin: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class GroupTotals:
     net_ns: int
     max_ns: int
     max_start_ns: int
+    entries: int
+    """Those that carry the cost of an entry into the kernel or of a switch."""
     blocks_ns: tuple[int, ...]
 
 
@@ -44,8 +47,9 @@ class Totals:
     """How many blocks of time are kept apart for each group; 0: none."""
     _keys: list[GroupKey] = field(default_factory=list)
     _sums: Sums = field(default_factory=no_sums)
+    _entries: Index = field(default_factory=lambda: np.zeros(0, np.int64))
     _blocks_ns: Index = field(init=False)
-    _groups: Groups = field(default_factory=lambda: Groups(4))
+    _groups: Groups = field(default_factory=lambda: Groups(5))
 
     def __post_init__(self) -> None:
         self._blocks_ns = np.zeros((0, self.blocks), np.int64)
@@ -54,11 +58,13 @@ class Totals:
         """Adds interruptions, at least one; ``ran``: the source inside each, -1 for nothing, and
         ``block`` where it began."""
         groups = np.empty(len(table), np.uint32)
-        columns = table["cpu"], table["source"], ran, table["trigger"]
+        columns = table["cpu"], table["source"], ran, table["trigger"], table["origin"]
         for row in self._groups.numbers(columns, groups):
             self._keys.append(GroupKey(*(int(column[row]) for column in columns)))
         self._grow()
         add_up((groups, table["net_ns"], table["start_ns"]), self._sums, None)
+        carries = table["flags"] & Flag.ENTRY != 0
+        self._entries = counted(self._entries, groups[carries], len(self._keys))
         if self.blocks:
             cells = groups.astype(np.int64) * self.blocks + block
             np.add.at(self._blocks_ns.reshape(-1), cells, table["net_ns"].astype(np.int64))
@@ -73,5 +79,8 @@ class Totals:
     def groups(self) -> Iterator[tuple[GroupKey, GroupTotals]]:
         """All that was added so far."""
         sums, blocks = self._sums.tolist(), self._blocks_ns.tolist()
-        for key, (count, net, largest, since), cells in zip(self._keys, sums, blocks, strict=True):
-            yield key, GroupTotals(count, net, largest, since, tuple(cells))
+        entries = self._entries.tolist()
+        for key, (count, net, largest, since), carried, cells in zip(
+            self._keys, sums, entries, blocks, strict=True
+        ):
+            yield key, GroupTotals(count, net, largest, since, carried, tuple(cells))
