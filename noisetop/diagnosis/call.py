@@ -103,7 +103,7 @@ RULES = (
         ("ipi", "*", "*"),
         subject=by_step(-1),
         remedy="stop or move the sender named below",
-        confirm=_STACK + "; grep -w {function} /proc/kallsyms shows the module",
+        confirm="grep -w {function} /proc/kallsyms",
         source="symbol index",
         confidence=Confidence.LIKELY,
     ),

@@ -46,6 +46,8 @@ Index = npt.NDArray[np.int64]
 
 _NOTHING = -1
 _CARRIED = 4096
+_URGENT = 16
+"""Above any origin."""
 
 _KERNEL_THREADS = (
     *("cpuhp/", "idle_inject/", "irq/", "irq_work/", "kauditd", "kcompactd", "khugepaged"),
@@ -89,6 +91,8 @@ class Share:
     """The noise of equal blocks of the recording by where it began; empty: not kept."""
     origin: Origin = Origin.UNATTRIBUTED
     """Whose doing it was."""
+    urgent: bool = False
+    """Whether it delayed a victim with real-time priority."""
     entries: int = 0
     """Those of ``count`` that carry the cost of an entry into the kernel or of a switch."""
     entry: EntryCost | None = None
@@ -107,7 +111,10 @@ class Share:
 
     @property
     def sender(self) -> int:
-        """Tid of who caused it, behind a worker thread that of who queued the work; 0: nobody."""
+        """Tid of who caused it, behind a worker thread that of who queued the work; 0: nobody. Who
+        woke a program did not cause it."""
+        if self.path[0] == "thread" and not self.path[1:2][0].startswith("kworker/"):
+            return 0
         number = self.trigger.origin.rpartition(" ")[2]
         return int(number) if number.isdecimal() else self.trigger.tid
 
@@ -176,6 +183,8 @@ class Collector:
     start_ns: int = 0
     block_ns: int = 0
     """Length of a block from ``start_ns`` on; 0: keep none."""
+    urgent: frozenset[int] = frozenset()
+    """Threads with real-time priority, by tid."""
     fault_count: int = 0
     fault_ns: int = 0
     _totals: Totals = field(init=False)
@@ -194,7 +203,9 @@ class Collector:
         if not len(table):
             return
         ran = self._ran(table)
-        self._totals.add(table, ran, self._blocks(table))
+        urgent = np.isin(table["victim_tid"], list(self.urgent))
+        whose = table["origin"] + _URGENT * urgent
+        self._totals.add(table, ran, whose, self._blocks(table))
         # What an interrupt ran begins with it, and counts once.
         self._intervals.add(select(table, ran == _NOTHING))
 
@@ -244,7 +255,7 @@ class Collector:
         return tuple(sorted(shares, key=lambda one: (-one.net_ns, one.cpu, one.path, one.trigger)))
 
     def _share(self, key: GroupKey, totals: GroupTotals, calibration: Calibration) -> Share:
-        cpu, source, ran, trigger, origin = key
+        cpu, source, ran, trigger, whose = key
         who = self.triggers[trigger] if trigger < len(self.triggers) else Trigger()
         return Share(
             cpu=cpu,
@@ -258,26 +269,29 @@ class Collector:
             max_start_ns=totals.max_start_ns,
             period_ns=self._intervals.period_ns(cpu, ran if ran != _NOTHING else source),
             blocks_ns=totals.blocks_ns,
-            origin=Origin(origin),
+            origin=Origin(whose % _URGENT),
+            urgent=whose >= _URGENT,
             entries=totals.entries,
             entry=calibration.entry(entry_kind(self.sources[source])),
         )
 
 
-def collector_for(recording: Recording) -> Collector:
-    """One that takes the chunks of a recording, all of them; its lists grow while that is read."""
+def collector_for(recording: Recording, urgent: frozenset[int] = frozenset()) -> Collector:
+    """One that takes the chunks of a recording, all of them; its lists grow while that is read.
+    ``urgent``: threads with real-time priority."""
     return Collector(
         recording.sources,
         recording.triggers,
         recording.stacks,
         start_ns=recording.start_ns,
         block_ns=recording.duration_ns // BLOCKS,
+        urgent=urgent,
     )
 
 
-def collect(recording: Recording) -> Collector:
-    """Reads a recording once. Raises NoisetopError when it is damaged."""
-    collector = collector_for(recording)
+def collect(recording: Recording, urgent: frozenset[int] = frozenset()) -> Collector:
+    """Reads a recording once, see collector_for(). Raises NoisetopError when it is damaged."""
+    collector = collector_for(recording, urgent)
     for chunk in read_ahead(recording.all_chunks()):
         collector.add(chunk)
     return collector

@@ -89,7 +89,12 @@ class Finding:
     def cost_ns(self) -> int:
         """What it costs: the estimate where there is a calibration, else the noise, or the wait
         where that is larger."""
-        return max(sum(share.rank_ns for share in self.shares), self.wait_ns)
+        return max(self.lost_ns, self.wait_ns)
+
+    @property
+    def lost_ns(self) -> int:
+        """That of its noise alone."""
+        return sum(share.rank_ns for share in self.shares)
 
     @property
     def own_ns(self) -> int:

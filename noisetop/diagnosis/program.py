@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from noisetop.diagnosis.advice import lift_quota, move_threads, move_threads
+from collections.abc import Sequence
+
+from noisetop.diagnosis.advice import (
+    lift_quota,
+    lift_throttling,
+    move_service,
+    move_threads,
+)
 from noisetop.diagnosis.evidence import THROTTLED, Evidence, Share, is_program
 from noisetop.diagnosis.finding import CannotTell, Confidence, Finding, Outcome
 from noisetop.diagnosis.rule import (
@@ -20,6 +27,8 @@ from noisetop.diagnosis.rule import (
 )
 
 _NAMED = 16
+_SLICE_NS = 1_000_000
+"""Shorter is what a normal task needs to notice that a real-time one was woken."""
 _FEW = 0.001
 """Share of the period below which a wait is not worth a finding."""
 
@@ -69,11 +78,41 @@ def other_program(evidence: Evidence, texts: Texts) -> Finding | None:
     mine = _threads(evidence)
     if not mine:
         return None
+    return finding_of("other-program", "", mine, evidence, texts, _names(mine))
+
+
+@rule(
+    "realtime-throttled",
+    "The kernel takes the CPU from your real-time program for normal tasks: {about}",
+    seen_as="thread › … of a normal task, 1 ms or longer, while a real-time victim is runnable",
+    remedy="echo 0 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime",
+    undo="echo 50000000 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime",
+    otherwise="sysctl -w kernel.sched_rt_runtime_us=-1, on kernels without that file",
+    act=lift_throttling,
+    effect="a real-time program that never sleeps then starves normal tasks on its CPU",
+    confirm="chrt -ap {victim}; sysctl kernel.sched_rt_runtime_us is not -1",
+    source="D04, D95; sched(7), sched-rt-group.rst",
+)
+def realtime_throttled(evidence: Evidence, texts: Texts) -> Finding | None:
+    """The deadline server of normal tasks, or on older kernels a limit of real-time ones: normal
+    tasks go before a real-time victim in no other way, and for short in none."""
+    mine = [
+        share
+        for share in _threads(evidence)
+        if share.urgent and (share.max_ns >= _SLICE_NS or share.path[1] == THROTTLED)
+    ]
+    normal = [share for share in mine if share.path[1] not in (evidence.realtime or ())]
+    if not normal:
+        return None
+    return finding_of("realtime-throttled", "", normal, evidence, texts, _names(normal))
+
+
+def _names(shares: Sequence[Share]) -> tuple[str, ...]:
+    """Those of threads, most expensive first."""
     totals: dict[str, int] = {}
-    for share in mine:
+    for share in shares:
         totals[share.path[1]] = totals.get(share.path[1], 0) + share.rank_ns
-    names = sorted(totals, key=lambda name: (-totals[name], name))
-    return finding_of("other-program", "", mine, evidence, texts, names[:_NAMED])
+    return tuple(sorted(totals, key=lambda name: (-totals[name], name))[:_NAMED])
 
 
 @rule(
@@ -180,10 +219,12 @@ RULES = (
         ("thread", "irqbalance"),
         ("thread", "chronyd"),
         subject=by_step(1),
-        remedy="CPUAffinity={keep} in /etc/systemd/system.conf, then systemctl daemon-reexec",
-        undo="remove the line, then systemctl daemon-reexec",
-        effect="services apply it when they are restarted",
-        confirm="systemctl list-timers; systemctl show -p CPUAffinity",
+        remedy=MOVE,
+        undo=MOVE_BACK,
+        otherwise="CPUAffinity={keep} in /etc/systemd/system.conf, then systemctl daemon-reexec",
+        effect="it comes back when the service is started again",
+        act=move_service,
+        confirm="ps -eLo tid,psr,comm | grep -Fw {e}",
         source="D40, D97; systemd-system.conf(5)",
     ),
     cause(
@@ -195,8 +236,10 @@ RULES = (
         ("thread", "runc*"),
         ("thread", "crio"),
         subject=by_step(1),
-        remedy="reservedSystemCPUs of the kubelet, or CPUAffinity={keep} of the service",
-        undo="the former configuration",
+        remedy=MOVE,
+        undo=MOVE_BACK,
+        otherwise="reservedSystemCPUs of the kubelet, or cpuset-cpus of the runtime",
+        act=move_threads,
         confirm="ps -eLo tid,psr,comm | grep -Fw {e}",
         source="D97, D100",
     ),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from noisetop.diagnosis.advice import Act, Situation, write_back
+from noisetop.diagnosis.advice import MOVED_BACK, Act, Situation, write_back
 from noisetop.diagnosis.evidence import Evidence, Path, Share
 from noisetop.diagnosis.facts import facts
 from noisetop.diagnosis.finding import Confidence, Finding, Outcome, Rule
@@ -216,7 +216,7 @@ def _advised(finding: Finding, evidence: Evidence, act: Act, known: Mapping[str,
 
 
 MOVE = "for t in $(pgrep -wx {q}); do taskset -pc {keep} $t; done"
-MOVE_BACK = "the same with the lists that the remedy printed"
+MOVE_BACK = MOVED_BACK
 ISOLATE = "isolcpus=domain,{cpus} on the kernel command line, or a cpuset of its own"
 NOTHING_TO_UNDO = "start it again"
 

@@ -78,7 +78,7 @@ def huge_page_collapse(evidence: Evidence, texts: Texts) -> list[Finding]:
 RULES = (
     cause(
         "heap-trim",
-        "{about} gives freed heap memory back, which causes a TLB shootdown on this CPU",
+        "{about} trims its heap (brk), which causes a TLB shootdown on this CPU",
         *_FLUSH,
         stack=("*_sys_brk",),
         subject=by_sender,

@@ -23,7 +23,8 @@ class GroupKey(NamedTuple):
     source: int
     ran: int
     trigger: int
-    origin: int
+    whose: int
+    """As the caller numbers it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,11 @@ class Totals:
     def __post_init__(self) -> None:
         self._blocks_ns = np.zeros((0, self.blocks), np.int64)
 
-    def add(self, table: Interruptions, ran: Index, block: Index) -> None:
-        """Adds interruptions, at least one; ``ran``: the source inside each, -1 for nothing, and
-        ``block`` where it began."""
+    def add(self, table: Interruptions, ran: Index, whose: Index, block: Index) -> None:
+        """Adds interruptions, at least one; ``ran``: the source inside each, -1 for nothing,
+        ``whose``: see GroupKey, and ``block`` where it began."""
         groups = np.empty(len(table), np.uint32)
-        columns = table["cpu"], table["source"], ran, table["trigger"], table["origin"]
+        columns = table["cpu"], table["source"], ran, table["trigger"], whose
         for row in self._groups.numbers(columns, groups):
             self._keys.append(GroupKey(*(int(column[row]) for column in columns)))
         self._grow()

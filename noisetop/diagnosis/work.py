@@ -222,7 +222,7 @@ RULES = (
         subject=by_function,
         remedy="stop or move the sender that queues it: taskset -pc {keep} {pid}",
         undo="taskset -pc with the former CPUs",
-        confirm=_WHO + "; grep -w {function} /proc/kallsyms shows the module",
+        confirm="grep -w {function} /proc/kallsyms",
         source="D24; kernel-per-CPU-kthreads.rst",
     ),
     cause(
@@ -244,7 +244,7 @@ RULES = (
         subject=by_function,
         remedy="move the driver's interrupt off this CPU, see the findings about interrupts",
         undo="move it back",
-        confirm="the function's module: grep -w {function} /proc/kallsyms",
+        confirm="grep -w {function} /proc/kallsyms",
         source="D26; kernel/softirq.c",
         fallback="A driver's tasklet runs on this CPU",
     ),
