@@ -154,8 +154,13 @@ static __noinline int thread_delayed(struct noise_cpu *c, struct task_struct *pr
 	frame->object = self << 32 | c->waiting_tid;
 	frame->waker_cpu = 0;
 	frame->marked = 1; /* the wait began while it ran: there was no switch */
-	frame->start_ns = c->wait_since_ns;
-	frame->closed_ns = c->wait_closed_ns;
+	/* Another CPU noted these two, at about one moment. */
+	u64 since_ns = c->wait_since_ns, before_ns = c->wait_closed_ns;
+	u64 closed_ns, now_ns = noise_now(c, &closed_ns);
+	if (closed_ns - before_ns > now_ns - since_ns)
+		before_ns = closed_ns - (now_ns - since_ns);
+	frame->start_ns = since_ns;
+	frame->closed_ns = before_ns;
 	c->open_levels |= LEVEL_BIT(THREAD);
 	return 0;
 }

@@ -19,13 +19,29 @@ static __always_inline struct noise_task *wait_state(struct noise_cpu *c, u32 ti
 	return state;
 }
 
+/*
+ * The closed time as of a moment, with what has passed by then of an interruption that is open: the
+ * wake-up may come from it.
+ */
+static __always_inline u64 wait_closed_at(struct noise_cpu *c, u64 now_ns)
+{
+	u32 open = READ_ONCE(c->open_levels) & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK));
+	u64 closed_ns = noise_closed(c);
+	if (!open)
+		return closed_ns;
+	u32 level = open & LEVEL_BIT(SOFTIRQ) ? NOISE_LEVEL_SOFTIRQ : NOISE_LEVEL_IRQ;
+	struct noise_frame *frame = &c->frames[level];
+	u64 start_ns = READ_ONCE(frame->start_ns);
+	return now_ns > start_ns ? frame->closed_ns + now_ns - start_ns : closed_ns;
+}
+
 /* Counts a task among those that wait for a CPU. */
 static __always_inline void wait_join(struct noise_cpu *c, struct noise_task *state, u32 tid)
 {
 	state->wait_cpu = c->cpu;
 	state->epoch = c->wait_epoch;
 	if ((int)c->waiting <= 0) {
-		c->wait_closed_ns = noise_closed(c);
+		c->wait_closed_ns = wait_closed_at(c, state->since_ns);
 		c->wait_since_ns = state->since_ns;
 	}
 	if (c->waiting_tid != tid)

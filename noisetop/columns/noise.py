@@ -13,6 +13,7 @@ from typing import Any
 from noisetop.counters.period import PeriodCounters
 from noisetop.counters.section import CpuFigure, Section, sections
 from noisetop.events.interruption import CLASSES, Source
+from noisetop.events.origin import Origin
 from noisetop.events.trigger import Trigger
 from noisetop.summary.summary import ClassTotal, CpuSummary, SourceSummary, Summary
 from noisetop.text.column import (
@@ -61,8 +62,9 @@ class SourceRow:
     """Its path in one line, harmless on a terminal."""
     start_ns: int
     duration_ns: int
-    noise_ns: int
-    """Noise of all sources in view, for the share."""
+    whole_ns: int
+    """Of all sources in view that are not self-inflicted, for the share: cost where that is known,
+    else net time."""
 
 
 @lru_cache(maxsize=16384)
@@ -89,15 +91,21 @@ def cpu_row(summary: Summary, cpu: CpuSummary) -> CpuRow:
 
 def source_rows(summary: Summary, cpu: CpuSummary) -> list[SourceRow]:
     """A row for each source of one CPU of a summary, or of its ``all_cpus()``."""
-    start_ns, duration_ns, noise_ns = summary.start_ns, summary.duration_ns, cpu.noise_ns
+    start_ns, duration_ns = summary.start_ns, summary.duration_ns
+    whole_ns = sum(one.rank_ns for one in cpu.external)
     return [
-        SourceRow(one, cpu.cpu, label_of(one.source), start_ns, duration_ns, noise_ns)
+        SourceRow(one, cpu.cpu, label_of(one.source), start_ns, duration_ns, whole_ns)
         for one in cpu.sources
     ]
 
 
 def _noise_percent(row: CpuRow) -> float:
-    return percent(row.cpu.noise_ns, row.duration_ns * row.cpus)
+    return percent(row.cpu.external_ns, row.duration_ns * row.cpus)
+
+
+def _cost_percent(row: CpuRow) -> float | None:
+    cost_ns = row.cpu.external_cost_ns
+    return None if cost_ns is None else percent(cost_ns, row.duration_ns * row.cpus)
 
 
 def _single_start(row: CpuRow) -> int | None:
@@ -111,15 +119,20 @@ def _cpu_number(row: CpuRow) -> Value:
 CPU: Column[CpuRow] = Column(
     "cpu", "CPU", "", 4, _cpu_number, str, "watched CPU; all: their sum", left=True
 )
+CPU_COST: Column[CpuRow] = Column(
+    "cost_percent", "≈Cost %", "%", 8, _cost_percent, lambda v: f"{number(v):.4f}",
+    "estimate of what victims lost to others, as a share of the period: net time and the "
+    "calibrated cost of entering and leaving the kernel; empty: not calibrated",
+)  # fmt: skip
 CPU_FIGURES: tuple[Column[CpuRow], ...] = (
     Column(
         "noise_percent", "Noise %", "%", 8, _noise_percent, lambda v: f"{number(v):.4f}",
-        "noise as a share of the period",
+        "net time of noise that is not self-inflicted, as a share of the period; exact",
     ),
     Column(
         "noise_ns_per_s", "Noise/s", "ns/s", 7,
-        lambda row: per_second(row.cpu.noise_ns, row.duration_ns), show_ns,
-        "noise per second",
+        lambda row: per_second(row.cpu.external_ns, row.duration_ns), show_ns,
+        "the same per second",
     ),
     Column(
         "max_single_ns", "Max single", "ns", 10,
@@ -131,6 +144,10 @@ CPU_FIGURES: tuple[Column[CpuRow], ...] = (
         lambda row: per_second(row.cpu.count, row.duration_ns), show_rate,
         "interruptions per second",
     ),
+)  # fmt: skip
+CPU_SELF: Column[CpuRow] = Column(
+    "self_ns", "Self", "ns", 7, lambda row: row.cpu.by_origin.get(Origin.SELF.label), show_ns,
+    "net time of what the victim caused itself: softirqs that it raised, timers that it armed",
 )  # fmt: skip
 MAX_SINGLE_AT: Column[CpuRow] = Column(
     "max_single_start_ns", "Max at", "ns", 10, _single_start, show_moment,
@@ -214,11 +231,27 @@ SOURCE_BY: Column[SourceRow] = Column(
 )  # fmt: skip
 
 
+def _share(row: SourceRow) -> float | None:
+    if not row.source.is_external:
+        return None
+    return percent(row.source.rank_ns, row.whole_ns)
+
+
 def _noise_only(figure: Callable[[SourceRow], Value]) -> Callable[[SourceRow], Value]:
     """Nothing to tell about noise when all of it fell on an idle CPU."""
     return lambda row: figure(row) if row.source.count else None
 
 
+SOURCE_ORIGIN: Column[SourceRow] = Column(
+    "origin", "Origin", "", 12, lambda row: row.source.origin.label, str,
+    "whose doing it was: self (the victim), program (other threads of its process), others, "
+    "kernel, device, outside (hypervisor, firmware), unattributed", left=True,
+)  # fmt: skip
+SOURCE_COST: Column[SourceRow] = Column(
+    "cost_ns", "≈Cost", "ns", 7, _noise_only(lambda row: row.source.cost_ns), show_ns,
+    "estimate of what the victims lost to it: net time and the calibrated cost of entering and "
+    "leaving the kernel; empty: not calibrated",
+)  # fmt: skip
 SOURCE_FIGURES: tuple[Column[SourceRow], ...] = (
     Column(
         "net_ns", "Total", "ns", 7, _noise_only(lambda row: row.source.net_ns), show_ns,
@@ -226,9 +259,10 @@ SOURCE_FIGURES: tuple[Column[SourceRow], ...] = (
     ),
     Column(
         "share_percent", "Share", "%", 7,
-        _noise_only(lambda row: percent(row.source.net_ns, row.noise_ns)),
+        _noise_only(_share),
         lambda v: f"{number(v):.2f}%",
-        "share of the noise on the CPUs in view",
+        "share of the cost on the CPUs in view, of net time where nothing is calibrated; "
+        "self-inflicted noise has none",
     ),
     Column(
         "count", "Count", "", 7, _noise_only(lambda row: row.source.count), show_count,

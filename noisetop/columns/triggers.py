@@ -8,7 +8,7 @@ from noisetop.columns.noise import trigger_label
 from noisetop.events.trigger import Trigger
 from noisetop.summary.summary import CpuSummary, SourceSummary
 from noisetop.summary.trigger_totals import TriggerSummary, largest_first
-from noisetop.text.column import Column, show_count, show_ns
+from noisetop.text.column import Column, percent, show_count, show_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +19,21 @@ class TriggerRow:
     label: str
     """Harmless on a terminal."""
     whole_ns: int
-    """Noise of all triggers in view, for the share."""
+    """Of all triggers in view, for the share: cost where that is known, else net time."""
 
 
 def triggers_of_source(source: SourceSummary) -> list[TriggerRow]:
     """A row for each trigger of a source, largest first."""
-    return [TriggerRow(one, trigger_label(one.trigger), source.net_ns) for one in source.triggers]
+    return [TriggerRow(one, trigger_label(one.trigger), source.rank_ns) for one in source.triggers]
 
 
 def triggers_of_all(cpu: CpuSummary) -> list[TriggerRow]:
-    """A row for each trigger of all sources together; net times add up without overlap."""
-    parts = largest_first(one for source in cpu.sources for one in source.triggers)
-    return [TriggerRow(one, trigger_label(one.trigger), cpu.noise_ns) for one in parts]
+    """A row for each trigger of all sources but the self-inflicted ones; net times add up without
+    overlap. What is not known comes last."""
+    parts = largest_first(one for source in cpu.external for one in source.triggers)
+    whole_ns = sum(one.rank_ns for one in parts)
+    rows = [TriggerRow(one, trigger_label(one.trigger), whole_ns) for one in parts]
+    return sorted(rows, key=lambda row: not is_known(row.part.trigger))
 
 
 def is_known(trigger: Trigger) -> bool:
@@ -44,13 +47,17 @@ TRIGGER: Column[TriggerRow] = Column(
 )  # fmt: skip
 TRIGGER_FIGURES: tuple[Column[TriggerRow], ...] = (
     Column(
+        "cost_ns", "≈Cost", "ns", 7, lambda row: row.part.cost_ns, show_ns,
+        "estimate of what the victims lost to it; empty: not calibrated",
+    ),
+    Column(
         "net_ns", "Total", "ns", 7, lambda row: row.part.net_ns, show_ns,
         "net time of the interruptions that it triggered",
     ),
     Column(
         "share_percent", "Share", "%", 7,
-        lambda row: 100 * row.part.net_ns / row.whole_ns if row.whole_ns else 0.0,
-        lambda v: f"{v:.2f}%", "its part of the noise in view",
+        lambda row: percent(row.part.rank_ns, row.whole_ns),
+        lambda v: f"{v:.2f}%", "its part of the cost in view, of net time where not calibrated",
     ),
     Column(
         "count", "Count", "", 7, lambda row: row.part.count, show_count,

@@ -9,12 +9,16 @@ from typing import TextIO
 from noisetop.columns.noise import (
     ALWAYS_SHOWN,
     CPU,
+    CPU_COST,
     CPU_FIGURES,
     CPU_IDLE,
+    CPU_SELF,
     SOURCE,
     SOURCE_BY,
+    SOURCE_COST,
     SOURCE_CPU,
     SOURCE_FIGURES,
+    SOURCE_ORIGIN,
     CpuRow,
     SourceRow,
     class_columns,
@@ -33,14 +37,18 @@ from noisetop.text.units import format_ns
 
 _CPU_COLUMNS: tuple[Column[CpuRow], ...] = (
     CPU,
+    CPU_COST,
     *CPU_FIGURES,
+    CPU_SELF,
     CPU_IDLE,
     *(column for name in ALWAYS_SHOWN for column in class_columns(name)),
 )
 # The path comes last: it is the only column without a bound.
 _SOURCE_COLUMNS: tuple[Column[SourceRow], ...] = (
     SOURCE_CPU,
+    SOURCE_COST,
     *SOURCE_FIGURES,
+    SOURCE_ORIGIN,
     SOURCE_BY,
     SOURCE,
 )
@@ -76,7 +84,7 @@ def _cpu_lines(summary: Summary) -> Iterable[str]:
 
 def _source_lines(summary: Summary) -> Iterable[str]:
     rows = [row for cpu in summary.cpus for row in source_rows(summary, cpu) if row.source.count]
-    rows.sort(key=lambda row: (-row.source.net_ns, row.cpu, row.label))
+    rows.sort(key=lambda row: (not row.source.is_external, -row.source.rank_ns, row.cpu, row.label))
     return aligned(_SOURCE_COLUMNS, rows)
 
 

@@ -9,12 +9,16 @@ import numpy as np
 
 from noisetop.columns.noise import (
     CPU,
+    CPU_COST,
     CPU_FIGURES,
     CPU_IDLE,
+    CPU_SELF,
     MAX_SINGLE_AT,
     SOURCE,
+    SOURCE_COST,
     SOURCE_FIGURES,
     SOURCE_IDLE,
+    SOURCE_ORIGIN,
     SourceRow,
     class_columns,
     cpu_row,
@@ -159,7 +163,7 @@ def _cpu_lines(summary: Summary) -> Iterator[str]:
     rows = [cpu_row(summary, cpu) for cpu in summary.cpus]
     if len(rows) > 1:
         rows.append(cpu_row(summary, summary.all_cpus()))
-    yield from aligned((CPU, *CPU_FIGURES, MAX_SINGLE_AT, CPU_IDLE), rows)
+    yield from aligned((CPU, CPU_COST, *CPU_FIGURES, MAX_SINGLE_AT, CPU_SELF, CPU_IDLE), rows)
     present = [name for name in CLASSES if any(name in row.classes for row in rows)]
     if present:
         yield ""
@@ -170,16 +174,17 @@ def _source_lines(summary: Summary, top: int, width: int) -> Iterator[str]:
     """Figures and path in one line where that fits for all, else the path above its figures."""
     rows = [row for row in source_rows(summary, summary.all_cpus()) if row.source.count]
     shown = rows[:top]
-    lines = list(aligned((*SOURCE_FIGURES, SOURCE), shown))
+    columns = (SOURCE_COST, *SOURCE_FIGURES, SOURCE_ORIGIN)
+    lines = list(aligned((*columns, SOURCE), shown))
     fits = max(map(len, lines)) <= width
-    header, *figures = lines if fits else aligned(SOURCE_FIGURES, shown)
+    header, *figures = lines if fits else aligned(columns, shown)
     yield from [header] if fits else [SOURCE.title, header]
     for row, line in zip(shown, figures, strict=True):
         yield from [line] if fits else [row.label, line]
         yield from by_line(row, width)
     if rest := rows[top:]:
         net = format_ns(sum(row.source.net_ns for row in rest))
-        yield f"and {len(rest)} more with {net} in total: --top {len(rows)}"
+        yield f"and {len(rest)} more with {net} net in total: --top {len(rows)}"
 
 
 def _idle_lines(report: Report, top: int) -> Iterator[str]:

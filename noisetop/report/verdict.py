@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from noisetop.columns.noise import label_of
 from noisetop.diagnosis import Diagnosis
+from noisetop.events.origin import Origin
 from noisetop.summary.summary import CpuSummary, Summary
 from noisetop.summary.worst import Part, WorstInterruption
+from noisetop.text.column import percent
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_ns
 
@@ -25,10 +27,17 @@ def verdict_rows(
     yield "noise", _noise(summary, everywhere)
     if worst:
         yield "worst", _worst(summary, worst[0])
-    if everywhere.noise_ns and everywhere.sources:
-        top = max(everywhere.sources, key=lambda one: one.net_ns)
-        share = 100 * top.net_ns / everywhere.noise_ns
-        yield "top source", f"{label_of(top.source)}: {share:.1f} % of the noise"
+    if own := everywhere.by_origin.get(Origin.SELF.label):
+        yield "self", f"{format_ns(own)} beside it that the victims caused themselves"
+    if everywhere.external_ns and everywhere.external:
+        top = everywhere.external[0]
+        whole_ns = sum(one.rank_ns for one in everywhere.external)
+        what = "noise" if top.cost_ns is None else "cost"
+        share = 100 * top.rank_ns / whole_ns
+        yield (
+            "top source",
+            f"{label_of(top.source)} ({top.origin.label}): {share:.1f} % of the {what}",
+        )
     if diagnosis.findings:
         first = diagnosis.findings[0]
         rate = format_ns(first.cost_ns * _NS_PER_S / diagnosis.evidence.duration_ns)
@@ -37,12 +46,21 @@ def verdict_rows(
 
 def _noise(summary: Summary, everywhere: CpuSummary) -> str:
     time_ns = summary.duration_ns * len(summary.cpus)
-    share = 100 * everywhere.noise_ns / time_ns if time_ns else 0.0
-    count = sum(source.count for source in everywhere.sources)
+    count = sum(source.count for source in everywhere.external)
     return (
-        f"{share:.4f} % of the CPU time: {format_ns(everywhere.noise_ns)} in "
-        f"{format_ns(summary.duration_ns)}, {count} interruptions"
+        f"{_cost(everywhere, time_ns)}{percent(everywhere.external_ns, time_ns):.4f} % net of the "
+        f"CPU time: {format_ns(everywhere.external_ns)} in {format_ns(summary.duration_ns)}, "
+        f"{count} interruptions"
     )
+
+
+def _cost(everywhere: CpuSummary, time_ns: int) -> str:
+    """The estimate with its interval, where there is one."""
+    cost_ns, spread = everywhere.external_cost_ns, everywhere.external_cost_range_ns
+    if cost_ns is None or spread is None:
+        return ""
+    low, high = (percent(ns, time_ns) for ns in spread)
+    return f"≈{percent(cost_ns, time_ns):.4f} % lost ({low:.4f} to {high:.4f}), "
 
 
 def _worst(summary: Summary, one: WorstInterruption) -> str:

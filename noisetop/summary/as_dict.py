@@ -49,6 +49,10 @@ def _cpu(cpu: CpuSummary, counters: PeriodCounters) -> dict[str, object]:
     side = {name: cpu.side.get(name, ()) for name in (*_ALWAYS, *cpu.side)}
     return {
         "noise_ns": cpu.noise_ns,
+        "cost_ns": cpu.cost_ns,
+        "external_ns": cpu.external_ns,
+        "external_cost_ns": cpu.external_cost_ns,
+        "by_origin": cpu.by_origin,
         "idle_ns": cpu.idle_ns,
         "max_single_ns": cpu.max_single_ns,
         "max_single_start_ns": cpu.max_single_start_ns,
@@ -63,9 +67,12 @@ def _source(one: SourceSummary) -> dict[str, object]:
     return {
         "path": list(one.source.path),
         "class": one.source.noise_class,
+        "origin": one.origin.label,
         "count": one.count + one.idle_count,
         "idle_count": one.idle_count,
         "net_ns": one.net_ns,
+        "cost_ns": one.cost_ns,
+        "cost_range_ns": one.cost_range_ns,
         "idle_ns": one.idle_ns,
         "max_ns": one.max_ns,
         "max_start_ns": one.max_start_ns,
@@ -103,6 +110,7 @@ def _trigger(one: TriggerSummary) -> dict[str, object]:
         "origin": trigger.origin,
         "count": one.count,
         "net_ns": one.net_ns,
+        "cost_ns": one.cost_ns,
         "max_ns": one.max_ns,
     }
 

@@ -48,7 +48,8 @@ class NoiseIntervalFinder:
     """The last settled interval, which may still go on."""
 
     def add(self, starts: Times, ends: Times) -> None:
-        """Outermost interruptions of a victim on this CPU, at least one; they do not overlap."""
+        """Outermost interruptions of a victim on this CPU, at least one. Two overlap where a thread
+        delays one victim and is a victim itself: that time counts once."""
         if len(self._starts):
             starts = np.concatenate([self._starts, starts])
             ends = np.concatenate([self._ends, ends])
@@ -76,11 +77,14 @@ class NoiseIntervalFinder:
         """The kept intervals and the open one after some more interruptions."""
         if not len(starts):
             return self._worst, self._open
-        gross = ends - starts
         if self._open:
             starts = np.concatenate([[self._open.start_ns], starts])
             ends = np.concatenate([[self._open.end_ns], ends])
-            gross = np.concatenate([[self._open.noise_ns], gross])
+        ends = np.maximum.accumulate(ends)
+        gross = ends - starts
+        gross[1:] -= np.maximum(ends[:-1] - starts[1:], 0)
+        if self._open:
+            gross[0] = self._open.noise_ns
         first = np.flatnonzero(np.append(True, starts[1:] - ends[:-1] >= GAP_NS))
         noise = np.add.reduceat(gross, first)
         last = np.append(first[1:], len(starts)) - 1

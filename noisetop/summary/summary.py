@@ -13,14 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop._tables import Groups, add_up
+from noisetop.counters.calibration import CALIBRATION, Calibration, EntryCost
 from noisetop.counters.period import PeriodCounters
 from noisetop.counters.section import event_classes
 from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
+from noisetop.events.origin import Origin
 from noisetop.events.trigger import Trigger
 from noisetop.events.waits import TaskWait
+from noisetop.summary.cost import cost_of, cost_range, entry_kind
 from noisetop.summary.max_single import LongestIntervals
 from noisetop.summary.trigger_totals import TriggerSummary, TriggerTotals, largest_first
-from noisetop.tables.group_sums import COUNT, TOTAL, Sums, no_sums, widened
+from noisetop.tables.group_sums import COUNT, TOTAL, Sums, counted, no_sums, widened
 from noisetop.tables.histogram import BUCKETS, Counts, percentile_ns
 from noisetop.tables.rows import select
 
@@ -42,7 +45,34 @@ class SourceSummary:
     histogram: Counts = field(repr=False, compare=False)
     """Net times of ``count``, buckets of noisetop.tables.histogram."""
     triggers: tuple[TriggerSummary, ...] = ()
-    """Who caused the noise, largest net time first; together ``count`` and ``net_ns``."""
+    """Who caused the noise, largest first; together ``count`` and ``net_ns``."""
+    origin: Origin = Origin.UNATTRIBUTED
+    """Whose doing it was. What has several origins is as many sources."""
+    entries: int = 0
+    """Those of ``count`` that carry the cost of an entry into the kernel or of a switch."""
+    entry: EntryCost | None = None
+    """That cost; None: not calibrated."""
+
+    @property
+    def cost_ns(self) -> int | None:
+        """Estimate of what the victims lost: net time and entry costs; None: not calibrated."""
+        return cost_of(self.net_ns, self.entries, self.entry)
+
+    @property
+    def cost_range_ns(self) -> tuple[int, int] | None:
+        """The same with the 10th and 90th percentile of the entry cost."""
+        return cost_range(self.net_ns, self.entries, self.entry)
+
+    @property
+    def rank_ns(self) -> int:
+        """What it is ranked by: cost where that is known, else net time."""
+        cost_ns = self.cost_ns
+        return self.net_ns if cost_ns is None else cost_ns
+
+    @property
+    def is_external(self) -> bool:
+        """Whether it is not the doing of the victim itself."""
+        return self.origin is not Origin.SELF
 
     @property
     def mean_ns(self) -> float:
@@ -73,7 +103,7 @@ class CpuSummary:
     """Longest contiguous interval of noise."""
     max_single_start_ns: int
     sources: tuple[SourceSummary, ...]
-    """Largest net time first."""
+    """Largest first, by cost where that is known; last those that are self-inflicted."""
     side: Mapping[str, tuple[SourceSummary, ...]] = field(default_factory=dict)
     """By class: what is traced beside the noise and is no part of it, such as page faults of the
     victims and entries into the kernel; largest net time first."""
@@ -82,6 +112,42 @@ class CpuSummary:
     def count(self) -> int:
         """Interruptions of a victim."""
         return sum(source.count for source in self.sources)
+
+    @property
+    def external(self) -> tuple[SourceSummary, ...]:
+        """Sources that are not self-inflicted."""
+        return tuple(one for one in self.sources if one.is_external)
+
+    @property
+    def external_ns(self) -> int:
+        """Noise that is not self-inflicted: the headline, exact."""
+        return sum(one.net_ns for one in self.external)
+
+    @property
+    def cost_ns(self) -> int | None:
+        """Estimated cost of all noise; None: not calibrated."""
+        return _cost(self.sources)
+
+    @property
+    def external_cost_ns(self) -> int | None:
+        """Estimated cost of the noise that is not self-inflicted: the headline."""
+        return _cost(self.external)
+
+    @property
+    def external_cost_range_ns(self) -> tuple[int, int] | None:
+        """The same with the 10th and 90th percentile of the entry costs."""
+        ranges = [one.cost_range_ns or (one.net_ns, one.net_ns) for one in self.external]
+        if self.external_cost_ns is None:
+            return None
+        return sum(low for low, _ in ranges), sum(high for _, high in ranges)
+
+    @property
+    def by_origin(self) -> dict[str, int]:
+        """Net time by the label of the origin, in the order of Origin; all that occurred."""
+        totals = dict.fromkeys(Origin, 0)
+        for one in self.sources:
+            totals[one.origin] += one.net_ns
+        return {origin.label: net_ns for origin, net_ns in totals.items() if net_ns}
 
     def by_class(self) -> dict[str, ClassTotal]:
         """Totals of each class that occurred."""
@@ -124,7 +190,7 @@ class Summary:
 
     @property
     def noise_ns(self) -> int:
-        """Noise on all watched CPUs."""
+        """Noise on all watched CPUs, self-inflicted noise included."""
         return sum(cpu.noise_ns for cpu in self.cpus)
 
     def all_cpus(self) -> CpuSummary:
@@ -145,10 +211,10 @@ class Summary:
 
 
 def _merged(parts: Iterable[SourceSummary]) -> tuple[SourceSummary, ...]:
-    """The parts of each source as one."""
-    merged: dict[Source, list[SourceSummary]] = {}
+    """The parts of each source and origin as one."""
+    merged: dict[tuple[Source, Origin], list[SourceSummary]] = {}
     for part in parts:
-        merged.setdefault(part.source, []).append(part)
+        merged.setdefault((part.source, part.origin), []).append(part)
     return _largest_first(_merge(same) for same in merged.values())
 
 
@@ -164,11 +230,25 @@ def _merge(parts: Sequence[SourceSummary]) -> SourceSummary:
         idle_ns=sum(part.idle_ns for part in parts),
         histogram=np.sum([part.histogram for part in parts], axis=0),
         triggers=largest_first(one for part in parts for one in part.triggers),
+        origin=worst.origin,
+        entries=sum(part.entries for part in parts),
+        entry=worst.entry,
     )
 
 
 def _largest_first(sources: Iterable[SourceSummary]) -> tuple[SourceSummary, ...]:
-    return tuple(sorted(sources, key=lambda one: (-one.net_ns, -one.idle_ns, one.source.path)))
+    return tuple(sorted(sources, key=_rank))
+
+
+def _rank(one: SourceSummary) -> tuple[bool, int, int, tuple[str, ...], Origin]:
+    return not one.is_external, -one.rank_ns, -one.idle_ns, one.source.path, one.origin
+
+
+def _cost(sources: Sequence[SourceSummary]) -> int | None:
+    """What has no calibrated entry counts with its net time; None: nothing has one."""
+    if not any(one.entry for one in sources):
+        return None
+    return sum(one.rank_ns for one in sources)
 
 
 def _longest_first(
@@ -184,8 +264,14 @@ class _Row(NamedTuple):
     cpu: int
     source: int
     """Number of it."""
+    origin: Origin
     is_side: bool
     """No interruption, so no noise."""
+
+
+def _row_of(row: np.void) -> _Row:
+    origin = Origin(int(row["origin"]))
+    return _Row(int(row["cpu"]), int(row["source"]), origin, bool(row["level"] == SIDE_LEVEL))
 
 
 @dataclass(slots=True)
@@ -200,9 +286,10 @@ class Summarizer:
     triggers: Sequence[Trigger]
     _rows: list[_Row] = field(default_factory=list)
     """Of the figures."""
-    _groups: Groups = field(default_factory=lambda: Groups(2))
+    _groups: Groups = field(default_factory=lambda: Groups(3))
     _noise: Sums = field(default_factory=no_sums)
     _idle: Sums = field(default_factory=no_sums)
+    _entries: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     _histogram: npt.NDArray[np.int64] = field(
         default_factory=lambda: np.zeros((0, BUCKETS), np.int64)
     )
@@ -224,20 +311,19 @@ class Summarizer:
             table = select(table, noise)
         rows = self._rows_of(table)
         add_up((rows, table["net_ns"], table["start_ns"]), self._noise, self._histogram)
-        self._by_trigger.add(rows, table["trigger"], table["net_ns"])
-        self.intervals.add(select(table, table["flags"] & Flag.OUTERMOST != 0))
+        carries = (table["flags"] & Flag.ENTRY != 0) | (table["level"] == SIDE_LEVEL)
+        self._entries = counted(self._entries, rows[carries], len(self._rows))
+        self._by_trigger.add(rows, table["trigger"], table["net_ns"], carries)
+        longest = (table["flags"] & Flag.OUTERMOST != 0) & (table["origin"] != Origin.SELF)
+        self.intervals.add(select(table, longest))
 
     def _rows_of(self, table: Interruptions) -> npt.NDArray[np.uint32]:
         """Row of each interruption; grows the arrays by the rows that are new."""
         rows = np.empty(len(table), np.uint32)
-        cpus, sources = table["cpu"], table["source"]
-        fresh = self._groups.numbers((cpus, sources), rows)
+        columns = table["cpu"], table["source"], table["origin"]
+        fresh = self._groups.numbers(columns, rows)
         if fresh:
-            levels = table["level"]
-            self._rows += [
-                _Row(int(cpus[first]), int(sources[first]), bool(levels[first] == SIDE_LEVEL))
-                for first in fresh
-            ]
+            self._rows += [_row_of(table[first]) for first in fresh]
             self._noise = widened(self._noise, len(self._rows))
             self._idle = widened(self._idle, len(self._rows))
             more = np.zeros((len(fresh), BUCKETS), np.int64)
@@ -256,7 +342,8 @@ class Summarizer:
         by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
         side: dict[int, list[SourceSummary]] = {}
         moments: list[tuple[int, Source, int]] = []
-        for row, found in zip(self._rows, self._by_row(), strict=True):
+        counters = counters or PeriodCounters()
+        for row, found in zip(self._rows, self._by_row(counters.of(CALIBRATION)), strict=True):
             if not row.is_side:
                 by_cpu.setdefault(row.cpu, []).append(found)
             elif found.source.noise_class in event_classes():
@@ -272,16 +359,18 @@ class Summarizer:
             start_ns,
             end_ns,
             cpus,
-            (counters or PeriodCounters()).with_events(moments),
+            counters.with_events(moments),
             tasks,
             _longest_first(waits or {}, tasks),
         )
 
-    def _by_row(self) -> Iterator[SourceSummary]:
+    def _by_row(self, calibration: Calibration) -> Iterator[SourceSummary]:
         """Row by row. The numbers leave NumPy together: one by one they are most of the cost."""
-        noise, idle = self._noise.tolist(), self._idle.tolist()
+        noise, idle, carried = self._noise.tolist(), self._idle.tolist(), self._entries.tolist()
+        carried += [0] * (len(self._rows) - len(carried))
         histograms = self._histogram.copy()
-        triggers = self._by_trigger.by_row()
+        entries = [calibration.entry(entry_kind(self.sources[row.source])) for row in self._rows]
+        triggers = self._by_trigger.by_row(entries.__getitem__)
         for row, about in enumerate(self._rows):
             count, net_ns, max_ns, max_start_ns = noise[row]
             yield SourceSummary(
@@ -294,6 +383,9 @@ class Summarizer:
                 idle_ns=idle[row][TOTAL],
                 histogram=histograms[row],
                 triggers=triggers.get(row, ()),
+                origin=about.origin,
+                entries=carried[row],
+                entry=entries[row],
             )
 
     def _cpu(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from noisetop._tables import add_up
+from noisetop.counters.calibration import EntryCost
 from noisetop.events.trigger import Trigger
+from noisetop.summary.cost import added, cost_of
 from noisetop.tables.dictionary import DictionaryEncoder
-from noisetop.tables.group_sums import COUNT, LARGEST, TOTAL, Sums, no_sums, widened
+from noisetop.tables.group_sums import COUNT, LARGEST, TOTAL, Sums, counted, no_sums, widened
 
 KEPT = 64
 """Triggers of a source that are told apart."""
@@ -30,18 +32,30 @@ class TriggerSummary:
     net_ns: int
     max_ns: int
     """Largest net time of one interruption."""
+    cost_ns: int | None = None
+    """Estimate with the entry costs; None: not calibrated."""
+
+    @property
+    def rank_ns(self) -> int:
+        """What it is ranked by: cost where that is known, else net time."""
+        return self.net_ns if self.cost_ns is None else self.cost_ns
 
 
 def largest_first(parts: Iterable[TriggerSummary]) -> tuple[TriggerSummary, ...]:
     """Adds up those of the same trigger; what is beyond the largest ``KEPT`` becomes OTHERS."""
     sums: dict[Trigger, list[int]] = {}
+    costs: dict[Trigger, int | None] = {}
     for part in parts:
         so_far = sums.setdefault(part.trigger, [0, 0, 0])
         so_far[0] += part.count
         so_far[1] += part.net_ns
         if part.max_ns > so_far[2]:
             so_far[2] = part.max_ns
-    return _bounded(TriggerSummary(trigger, *numbers) for trigger, numbers in sums.items())
+        costs[part.trigger] = added(costs.get(part.trigger, 0), part.cost_ns)
+    return _bounded(
+        TriggerSummary(trigger, count, net_ns, max_ns, costs[trigger])
+        for trigger, (count, net_ns, max_ns) in sums.items()
+    )
 
 
 def _bounded(parts: Iterable[TriggerSummary]) -> tuple[TriggerSummary, ...]:
@@ -57,7 +71,7 @@ def _bounded(parts: Iterable[TriggerSummary]) -> tuple[TriggerSummary, ...]:
 
 
 def _order(one: TriggerSummary) -> tuple[int, int, Trigger]:
-    return -one.net_ns, -one.count, one.trigger
+    return -one.rank_ns, -one.count, one.trigger
 
 
 def _sum(trigger: Trigger, parts: Sequence[TriggerSummary]) -> TriggerSummary:
@@ -66,6 +80,7 @@ def _sum(trigger: Trigger, parts: Sequence[TriggerSummary]) -> TriggerSummary:
         count=sum(part.count for part in parts),
         net_ns=sum(part.net_ns for part in parts),
         max_ns=max(part.max_ns for part in parts),
+        cost_ns=added(*(part.cost_ns for part in parts)),
     )
 
 
@@ -85,6 +100,8 @@ class TriggerTotals:
     """By row and group, where the sums stand; ``_REST`` is the group of what is not kept."""
     _used: int = 0
     _sums: Sums = field(default_factory=no_sums)
+    _entries: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Of those of each sum that carry the cost of an entry."""
     _encoder: DictionaryEncoder = field(default_factory=lambda: DictionaryEncoder(2))
 
     def add(
@@ -92,14 +109,17 @@ class TriggerTotals:
         row: npt.NDArray[np.uint32],
         trigger: npt.NDArray[np.uint32],
         net_ns: npt.NDArray[np.uint64],
+        carries: npt.NDArray[np.bool_],
     ) -> None:
-        """Adds interruptions, as the row of their source, their trigger and net time."""
+        """Adds interruptions, as the row of their source, their trigger and net time, and whether
+        they carry the cost of an entry."""
         slots = self._encoder.numbers(
             (row, trigger),
             lambda at: self._slot(int(row[at]), self._group(int(trigger[at]))),
         )
         self._sums = widened(self._sums, self._used)
         add_up((slots, net_ns, net_ns), self._sums, None)
+        self._entries = counted(self._entries, slots[carries], self._used)
 
     def _group(self, number: int) -> int:
         group = self._group_of_number.get(number)
@@ -121,9 +141,12 @@ class TriggerTotals:
             self._used += 1
         return slots[group]
 
-    def by_row(self) -> dict[int, tuple[TriggerSummary, ...]]:
-        """The triggers of each source that has any, largest net time first."""
-        sums = self._sums.tolist()
+    def by_row(
+        self, entry_of: Callable[[int], EntryCost | None] = lambda row: None
+    ) -> dict[int, tuple[TriggerSummary, ...]]:
+        """The triggers of each source that has any, largest first; ``entry_of`` gives the entry
+        cost of a row."""
+        sums, entries = self._sums.tolist(), self._entries.tolist()
         return {
             row: _bounded(
                 TriggerSummary(
@@ -131,6 +154,7 @@ class TriggerTotals:
                     sums[slot][COUNT],
                     sums[slot][TOTAL],
                     sums[slot][LARGEST],
+                    cost_of(sums[slot][TOTAL], entries[slot], entry_of(row)),
                 )
                 for group, slot in slots.items()
             )

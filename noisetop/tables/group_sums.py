@@ -21,3 +21,12 @@ def widened(sums: Sums, groups: int) -> Sums:
     fresh = np.zeros((max(groups - len(sums), 0), 4), np.int64)
     fresh[:, LARGEST] = -1
     return np.concatenate([sums, fresh]) if len(fresh) else sums
+
+
+def counted(
+    counts: npt.NDArray[np.int64], groups: npt.NDArray[np.uint32], size: int
+) -> npt.NDArray[np.int64]:
+    """``counts`` by group, made ``size`` long, with one more for each of ``groups``."""
+    more = np.bincount(groups, minlength=size)
+    more[: len(counts)] += counts
+    return more

@@ -29,10 +29,12 @@ class History:
             return
         worst = 0.0
         for cpu in interval.cpus:
-            share = cpu.noise_ns / duration_ns
+            share = cpu.external_ns / duration_ns
             worst = max(worst, share)
             self._of(cpu.cpu).append(share)
-        everywhere = interval.noise_ns / duration_ns / max(len(interval.cpus), 1)
+        everywhere = (
+            sum(cpu.external_ns for cpu in interval.cpus) / duration_ns / max(len(interval.cpus), 1)
+        )
         self._of(None).append(everywhere)
         self._worst.append(worst)
 

@@ -27,7 +27,7 @@ def _sample() -> Sample:
 def test_a_block_tells_the_time_the_cpus_and_the_sources() -> None:
     lines = text_block("CPUs 1-2", _sample(), NOW).splitlines()
     assert lines[0] == ("2026-11-21 08:10:01  CPUs 1-2  elapsed 1.000 s  interval 1.00 s  lost 0")
-    assert lines[1].split()[:2] == ["CPU", "Noise"]
+    assert lines[1].split()[:2] == ["CPU", "≈Cost"]
     assert [line.split()[0] for line in lines[2:5]] == ["1", "2", "all"]
     assert lines[5] == ""
     assert lines[6].split()[0] == "CPU"
@@ -64,7 +64,7 @@ def test_text_and_json_tell_the_same() -> None:
     tick = json.loads(json_line(one))["cpus"]["1"]["sources"][0]
     assert (tick["count"], tick["net_ns"], tick["max_ns"]) == (250, 500_000, 2_000)
     row = text_block("", one, NOW).splitlines()[7].split()
-    assert row[:6] == ["1", "500", "µs", "99.80%", "250", "250"]
+    assert row[:7] == ["1", "-", "500", "µs", "99.80%", "250", "250"]
 
 
 def test_what_the_hardware_admits_ends_the_block() -> None:

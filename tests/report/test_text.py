@@ -79,7 +79,7 @@ def test_the_head_says_what_it_is() -> None:
     )  # fmt: skip
     head = lines_of(recorded)[:12]
     assert head == [
-        "noise       0.0000 % of the CPU time: 0 ns in 1.00 s, 0 interruptions",
+        "noise       0.0000 % net of the CPU time: 0 ns in 1.00 s, 0 interruptions",
         "losses      LOST 4 events: ring full 3 (CPU 2), lost spool 1",
         "",
         "recorded    CPUs 2-3  2026-01-02T03:04:05",
@@ -97,11 +97,13 @@ def test_the_head_says_what_it_is() -> None:
 
 def test_the_verdict_comes_first() -> None:
     lines = lines_of(busy())
-    assert lines[0] == "noise       0.0008 % of the CPU time: 16.5 µs in 1.00 s, 4 interruptions"
+    assert lines[0] == (
+        "noise       0.0008 % net of the CPU time: 16.5 µs in 1.00 s, 4 interruptions"
+    )
     assert lines[1] == (
         "worst       12.3 µs on CPU 3 at 0.000090 s, mostly irq › 36 virtio1-req.0 (12.3 µs)"
     )
-    assert lines[2] == "top source  irq › 36 virtio1-req.0: 74.6 % of the noise"
+    assert lines[2] == "top source  irq › 36 virtio1-req.0 (unattributed): 74.6 % of the noise"
     assert lines[3].startswith("top cause   ")
     assert lines[4] == "losses      lost 0"
 
@@ -120,7 +122,7 @@ def test_cpus_and_their_sum() -> None:
 def test_sources_by_net_time_with_what_is_left_out() -> None:
     lines = section(lines_of(busy(), top=1), "Sources")
     assert lines[1].endswith("irq › 36 virtio1-req.0")
-    assert lines[2] == "and 2 more with 4.20 µs in total: --top 3"
+    assert lines[2] == "and 2 more with 4.20 µs net in total: --top 3"
 
 
 def test_what_ran_on_an_idle_cpu_is_apart() -> None:
@@ -164,7 +166,7 @@ def test_sources_tell_who_caused_them() -> None:
 
 def test_who_did_it_adds_up_to_the_noise() -> None:
     lines = section(lines_of(caused()), "Triggers")
-    assert [[line.split()[0], line[32:].strip()] for line in lines[1:]] == [
+    assert [[line.split()[1], line[40:].strip()] for line in lines[1:]] == [
         ["3.00", "tick"],
         ["1.50", "netstamp_clear in kworker/1:2 77 ← tcpdump 99 on CPU 1"],
         ["500", "stress-ng 4711 on CPU 0"],

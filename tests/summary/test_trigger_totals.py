@@ -21,7 +21,7 @@ def totals(*parts: list[tuple[int, int, int]]) -> TriggerTotals:
     made = TriggerTotals(MANY)
     for part in parts:
         row, trigger, net = np.array(part, np.uint64).reshape(-1, 3).T
-        made.add(row.astype(np.uint32), trigger.astype(np.uint32), net)
+        made.add(row.astype(np.uint32), trigger.astype(np.uint32), net, np.zeros(len(row), bool))
     return made
 
 
@@ -50,7 +50,9 @@ def test_more_triggers_than_are_kept_become_one() -> None:
 
 def test_stacks_do_not_tell_triggers_apart() -> None:
     made = TriggerTotals([Trigger(), Trigger("a", 1, stack=3), Trigger("a", 1, stack=4)])
-    made.add(np.zeros(2, np.int64), np.array([1, 2], np.uint32), np.array([5, 6]))
+    made.add(
+        np.zeros(2, np.uint32), np.array([1, 2], np.uint32), np.array([5, 6]), np.zeros(2, bool)
+    )
     assert made.by_row()[0] == (TriggerSummary(Trigger("a", 1), 2, 11, 6),)
 
 

@@ -10,8 +10,10 @@ from textual import on
 
 from noisetop.columns.noise import (
     CPU,
+    CPU_COST,
     CPU_FIGURES,
     CPU_IDLE,
+    CPU_SELF,
     MAX_SINGLE_AT,
     CpuRow,
     class_columns,
@@ -49,6 +51,7 @@ class CpuTable(LineTable[CpuRow], Panel[Period | None]):
         self.history = History()
         self.classes_seen: set[str] = set()
         self._sections_seen: set[str] = set()
+        self._calibrated = False
         self._history_column: Column[CpuRow] = Column(
             "history", "History", "", _HISTORY_WIDTH,
             lambda row: self.history.bars(row.cpu.cpu, _HISTORY_WIDTH), str,
@@ -59,8 +62,8 @@ class CpuTable(LineTable[CpuRow], Panel[Period | None]):
     @classmethod
     def help_sections(cls) -> Iterable[tuple[str, Iterable[Column[Any]]]]:
         """Part of Panel."""
-        more = (CPU_IDLE, MAX_SINGLE_AT, *section_columns())
-        yield "CPUs", (CPU, *CPU_FIGURES, *more)
+        more = (CPU_SELF, CPU_IDLE, MAX_SINGLE_AT, *section_columns())
+        yield "CPUs", (CPU, CPU_COST, *CPU_FIGURES, *more)
 
     def key_of(self, row: CpuRow) -> Hashable:
         """A CPU is identified by its number."""
@@ -84,6 +87,7 @@ class CpuTable(LineTable[CpuRow], Panel[Period | None]):
             for column in section_columns()
             if any(column.value(row) is not None for row in (total, *rows))
         }
+        self._calibrated |= everywhere.external_cost_ns is not None
         self.show(rows, total if len(rows) > 1 else None, self._columns_now())
 
     def _columns_now(self) -> list[Column[CpuRow]]:
@@ -92,8 +96,9 @@ class CpuTable(LineTable[CpuRow], Panel[Period | None]):
         counted = [one for one in section_columns() if one.name in self._sections_seen]
         lead = [one for one in counted if one in leading_columns()]
         rest = [one for one in counted if one not in lead]
-        figures = [*CPU_FIGURES, self._history_column, *lead, *by_class]
-        return [*figures, CPU_IDLE, MAX_SINGLE_AT, *rest]
+        cost = (CPU_COST,) if self._calibrated else ()
+        figures = [*cost, *CPU_FIGURES, self._history_column, *lead, *by_class]
+        return [*figures, CPU_SELF, CPU_IDLE, MAX_SINGLE_AT, *rest]
 
     @on(LineTable.Chosen)
     def _show_its_sources(self, event: LineTable.Chosen) -> None:

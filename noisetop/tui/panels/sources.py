@@ -15,9 +15,11 @@ from textual.widgets import Input
 from noisetop.columns.noise import (
     SOURCE,
     SOURCE_BY,
+    SOURCE_COST,
     SOURCE_CPU,
     SOURCE_FIGURES,
     SOURCE_IDLE,
+    SOURCE_ORIGIN,
     SourceRow,
     source_rows,
 )
@@ -34,7 +36,7 @@ _NARROW = 31
 """Beside it the figures up to the largest one fit into 80 columns."""
 _STEP = " › "
 _IN_80 = 6
-_FIGURES = (*SOURCE_FIGURES[:_IN_80], SOURCE_BY, *SOURCE_FIGURES[_IN_80:])
+_FIGURES = (*SOURCE_FIGURES[:_IN_80], SOURCE_ORIGIN, SOURCE_BY, *SOURCE_FIGURES[_IN_80:])
 """Who caused it comes behind the figures that fit into 80 columns."""
 
 
@@ -60,10 +62,12 @@ class SourceTable(LineTable[SourceRow]):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.longest_label = _NARROW
+        self._calibrated = False
+        """There were costs: they are what is sorted by, until the user wants another order."""
 
     def key_of(self, row: SourceRow) -> Hashable:
-        """A source is identified by path and CPU."""
-        return row.cpu, row.source.source.path
+        """A source is identified by path, origin and CPU."""
+        return row.cpu, row.source.source.path, row.source.origin
 
     def pinned_width(self, width: int) -> int:
         """As wide as the longest path so far, but the figures keep their room."""
@@ -77,7 +81,10 @@ class SourceTable(LineTable[SourceRow]):
             return
         rows = list(_rows(period, view))
         self.longest_label = max([self.longest_label, *(cell_len(row.label) for row in rows)])
-        columns = [*_FIGURES, *(SOURCE_IDLE if view.idle else ())]
+        if not self._calibrated and any(row.source.entry for row in rows):
+            self._calibrated, self.sort_name = True, SOURCE_COST.name
+        cost = (SOURCE_COST,) if self._calibrated else ()
+        columns = [*cost, *_FIGURES, *(SOURCE_IDLE if view.idle else ())]
         self.show(rows, None, [SOURCE_CPU, *columns] if view.per_cpu else columns)
 
     def pinned_parts(self, row: SourceRow) -> tuple[tuple[str, str], ...]:
@@ -123,7 +130,7 @@ class Sources(Vertical, Panel[tuple[Period | None, View]]):
     @classmethod
     def help_sections(cls) -> Iterable[tuple[str, Iterable[Column[Any]]]]:
         """Part of Panel."""
-        yield "sources", (SOURCE, SOURCE_CPU, *SOURCE_FIGURES, SOURCE_BY, *SOURCE_IDLE)
+        yield "sources", (SOURCE, SOURCE_CPU, SOURCE_COST, *_FIGURES, *SOURCE_IDLE)
 
     def compose(self) -> ComposeResult:
         """Part of Textual."""
@@ -210,7 +217,7 @@ def _rows(period: Period, view: View) -> Iterable[SourceRow]:
     for cpu in cpus:
         for row in source_rows(summary, cpu):
             seen = row.source.count or (view.idle and row.source.idle_count)
-            if seen and wanted in row.label.casefold():
+            if seen and wanted in f"{row.label} {row.source.origin.label}".casefold():
                 yield row
 
 
