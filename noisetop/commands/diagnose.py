@@ -14,7 +14,7 @@ from pathlib import Path
 
 from noisetop.checks import AuditedMachine, CheckResult, run_checks
 from noisetop.command_line.command import Example
-from noisetop.diagnosis import Diagnosis, diagnose, page, saved
+from noisetop.diagnosis import Diagnosis, diagnose, document, page, saved
 from noisetop.diagnosis.evidence import evidence_of
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.machine import affinity
@@ -67,6 +67,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(stacks=True)
     parser.add_argument(
         "--top", metavar="N", type=int, default=10, help="findings to show; default: %(default)s"
+    )
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="details and evidence of all findings that are shown, not only of the first "
+        f"{page.DETAILED}",
     )
     parser.add_argument(
         "--save", metavar="FILE", type=Path, help="save the diagnosis for --against"
@@ -122,13 +129,19 @@ def _print(
     """The page or its JSON."""
     if args.json:
         sys.stdout.write(
-            page.as_json(diagnosis, audit, version=version(), title=title, changes=changes)
+            document.as_json(diagnosis, audit, version=version(), title=title, changes=changes)
         )
         return
     columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
     width = max(_NARROWEST, min(_WIDEST, columns))
     lines = page.page_lines(
-        diagnosis, audit, title=title, width=width, top=args.top, changes=changes
+        diagnosis,
+        audit,
+        title=title,
+        width=width,
+        top=args.top,
+        verbose=args.verbose,
+        changes=changes,
     )
     print_lines(lines, pager=args.pager)
 

@@ -15,13 +15,15 @@ from functools import cache
 
 from noisetop.diagnosis.evidence import Evidence, Share
 from noisetop.diagnosis.finding import CannotTell, Finding, Outcome, Rule
+from noisetop.events.origin import Origin
 
 __all__ = ["Diagnosis", "Evidence", "Finding", "Rule", "all_rules", "diagnose"]
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Findings, and what is left. Adds up to the noise of the evidence."""
+    """Findings, and what is left. Adds up to the noise of the evidence and what no event accounts
+    for."""
 
     evidence: Evidence
     findings: tuple[Finding, ...]
@@ -37,8 +39,30 @@ class Diagnosis:
 
     @property
     def unexplained_ns(self) -> int:
-        """Noise that no rule claims."""
-        return sum(share.net_ns for share in self.unexplained)
+        """Noise that no rule claims, and time that no event accounts for."""
+        left_ns = sum(share.net_ns for share in self.unexplained)
+        return left_ns + self.evidence.unattributed_ns
+
+    @property
+    def estimated(self) -> bool:
+        """Whether entry costs are in what was lost."""
+        return any(share.entry for share in self.evidence.shares)
+
+    @property
+    def own_ns(self) -> int:
+        """What the victims lost by what they do themselves; an estimate where that is known."""
+        shares = self.evidence.shares
+        return sum(share.rank_ns for share in shares if share.origin is Origin.SELF)
+
+    @property
+    def lost_ns(self) -> int:
+        """All that the victims lost, as own_ns."""
+        return sum(share.rank_ns for share in self.evidence.shares) + self.evidence.unattributed_ns
+
+    @property
+    def external_ns(self) -> int:
+        """What they lost by others, as own_ns."""
+        return self.lost_ns - self.own_ns
 
 
 @cache

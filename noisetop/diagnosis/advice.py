@@ -263,8 +263,7 @@ def lift_throttling(situation: Situation) -> Advice | None:
     of the time."""
     machine = situation.machine
     servers = [
-        machine.read(f"{_SCHEDULER}/fair_server/cpu{cpu}/runtime")
-        for cpu in sorted(situation.cpus)
+        machine.read(f"{_SCHEDULER}/fair_server/cpu{cpu}/runtime") for cpu in sorted(situation.cpus)
     ]
     if any(server.ok for server in servers):
         return _together([(write(server, "0"), server) for server in servers if server.ok])

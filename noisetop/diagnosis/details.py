@@ -21,14 +21,15 @@ INDENT = 4
 _LABEL = 12
 _SENDERS = 3
 _LONGEST = 400
-_VERBS = frozenset(
-    ["echo", "sysctl", "taskset", "for", "cpupower", "ethtool", "umount", "mount", "noisetop"]
-    + ["kill", "chrt", "grep", "ps", "cat", "strace", "pgrep", "perf", "ls", "tc", "bpftool"]
+_VERBS = re.compile(
+    r"(bpftool|cat|chrt|cpupower|echo|ethtool|for|grep|kill|ls|mount|noisetop|perf|pgrep|ps|strace"
+    r"|sysctl|taskset|tc|umount|[A-Z_]+=\S+) "
 )
-_ASSIGNMENT = re.compile(r"[A-Z_]+=\S+ \S")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
-_PROSE = (", ", "; if ", " for every ", " for the ", " with the ", " the former ", " of the ")
-_MORE_PROSE = (" shows ", " show ", " is not ", " is ", " before and after", " lists ", " while ")
+_PROSE = re.compile(
+    r", |; if | (for every|for the|with the|the former|of the)\b"
+    r"| (shows?|is|lists?|while|before and after)\b"
+)
 
 
 def details(
@@ -52,15 +53,15 @@ def details(
         lines += row("check", wrapped(_check_line(result), inside))
     for one in finding.readings:
         lines += row("read", wrapped(f"{one.path}: {one.value}", inside))
-    lines += row("remedy", _command(finding.remedy, inside))
+    lines += row("remedy", command(finding.remedy, inside))
     if finding.reboot:
         lines += row("", ["takes effect after a reboot"])
-    lines += row("undo", _command(finding.undo, inside))
+    lines += row("undo", command(finding.undo, inside))
     if finding.otherwise:
-        lines += row("or", _command(finding.otherwise, inside))
+        lines += row("or", command(finding.otherwise, inside))
     lines += row("effect", wrapped(effect(finding, diagnosis), inside))
     lines += row("confidence", [finding.confidence.word])
-    return lines + row("to confirm", _command(finding.confirm, inside))
+    return lines + row("to confirm", command(finding.confirm, inside))
 
 
 def wrapped(words: str, width: int) -> list[str]:
@@ -87,14 +88,12 @@ def share(part_ns: int, diagnosis: Diagnosis) -> str:
     return f"{100 * part_ns / diagnosis.lost_ns:.1f} %" if diagnosis.lost_ns else "0 %"
 
 
-def _command(words: str, width: int) -> list[str]:
+def command(words: str, width: int) -> list[str]:
     """A command that can still be pasted, or prose. What names in it are quoted with is not looked
     at: they can look like anything, and prose is broken where a shell would see the end of a line.
     """
     bare = _QUOTED.sub("''", words)
-    verb = bare.partition(" ")[0]
-    typed = verb in _VERBS or _ASSIGNMENT.match(bare) is not None
-    if typed and not any(mark in bare for mark in (*_PROSE, *_MORE_PROSE)):
+    if _VERBS.match(bare) and not _PROSE.search(bare):
         return wrap_command(words, width)
     return wrapped(words, width)
 

@@ -152,6 +152,10 @@ class Evidence:
     fault_count: int = 0
     fault_ns: int = 0
     """What victims spent in page faults of their own; beside the noise, never part of it."""
+    unattributed_ns: int = 0
+    """Time of victims that were runnable and not running and that no event accounts for."""
+    uncalibrated: str = ""
+    """Why there is no estimate of what it cost; empty: there is."""
     incomplete: str = ""
     """Why the recording does not hold all that happened; empty: it does."""
     infos: Mapping[int, TaskInfo] = field(default_factory=dict)
@@ -313,8 +317,9 @@ def evidence_of(
     """
     collected = collected or collect(recording)
     tick_stops = recording.counters.of(TICK_STOPS)
+    calibration = recording.counters.of(CALIBRATION)
     return Evidence(
-        shares=collected.shares(recording.counters.of(CALIBRATION)),
+        shares=collected.shares(calibration),
         fault_count=collected.fault_count,
         fault_ns=collected.fault_ns,
         duration_ns=max(recording.duration_ns, 1),
@@ -327,6 +332,7 @@ def evidence_of(
         tick_stops=dict(tick_stops),
         realtime=realtime,
         machine=machine,
+        uncalibrated=calibration.reason if not calibration.kinds else "",
         incomplete=_incomplete(recording),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from noisetop.diagnosis.evidence import Evidence, Path, Share
+from noisetop.diagnosis.evidence import Evidence, Path, Share, is_program
 from noisetop.events.origin import Origin
 from noisetop.events.trigger import CLOCKS, Trigger
 from noisetop.machine.reading import Reading
@@ -33,6 +33,16 @@ class Sender:
     trigger: Trigger
     count: int
     net_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """Noise of a finding by program, or by who acted on its behalf."""
+
+    label: str
+    count: int
+    net_ns: int
+    cost_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +167,23 @@ class Finding:
         inside = {(share.cpu, share.ran) for share in self.shares if share.ran}
         return [share for share in self.shares if (share.cpu, share.path) not in inside]
 
+    def culprits(self) -> tuple[Culprit, ...]:
+        """Programs and tasks that caused it, largest first."""
+        totals: dict[str, list[Share]] = {}
+        for share in self.shares:
+            if label := _culprit(share):
+                totals.setdefault(label, []).append(share)
+        found = [
+            Culprit(
+                label,
+                sum(share.count for share in same),
+                sum(share.net_ns for share in same),
+                sum(share.rank_ns for share in same),
+            )
+            for label, same in totals.items()
+        ]
+        return tuple(sorted(found, key=lambda one: (-one.cost_ns, one.label)))
+
     def senders(self) -> tuple[Sender, ...]:
         """Who caused it, largest first; without what nobody is known for."""
         totals: dict[str, list[Sender]] = {}
@@ -169,6 +196,13 @@ class Finding:
             for same in totals.values()
         ]
         return tuple(sorted(merged, key=lambda one: (-one.net_ns, one.trigger)))
+
+
+def _culprit(share: Share) -> str:
+    """A program that ran itself, or who caused what ran; empty where nobody is known."""
+    if is_program(share.path):
+        return share.path[-1]
+    return share.trigger.label if share.trigger.context not in CLOCKS and share.sender else ""
 
 
 @dataclass(frozen=True, slots=True)

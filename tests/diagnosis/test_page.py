@@ -11,6 +11,7 @@ import pytest
 from noisetop.checks import run_checks
 from noisetop.diagnosis import catalogue, diagnose, page
 from noisetop.diagnosis.audit import related
+from noisetop.diagnosis.document import as_json
 from tests.checks.trees import machine
 from tests.diagnosis.cases import CASES, share
 from tests.diagnosis.test_rules import evidence
@@ -65,7 +66,7 @@ def test_hostile_names_reach_no_screen(path: tuple[str, ...]) -> None:
     assert not any(
         unicodedata.category(character).startswith("C") for character in shown.replace("\n", "")
     )
-    document = page.as_json(diagnosis, version="1", title=HOSTILE)
+    document = as_json(diagnosis, version="1", title=HOSTILE)
     assert "\x1b" not in document
     assert json.loads(document)["title"] == HOSTILE
 
@@ -78,7 +79,7 @@ def test_json_has_all_figures() -> None:
             realtime=None,
         )
     )
-    document = json.loads(page.as_json(diagnosis, version="1"))
+    document = json.loads(as_json(diagnosis, version="1"))
     (finding,) = document["findings"]
     assert (finding["key"], finding["net_ns"], finding["count"]) == ("membarrier:java", 900, 9)
     assert finding["senders"] == [{"label": "java 4711", "count": 9, "net_ns": 900}]
