@@ -131,7 +131,8 @@ def quota(evidence: Evidence, texts: Texts) -> Finding | None:
     mine = [
         share
         for share in _threads(evidence)
-        if share.path[1] == THROTTLED or share.path[1].startswith("swapper/")
+        if not share.urgent
+        and (share.path[1] == THROTTLED or share.path[1].startswith("swapper/"))
     ]
     return _with_waits("quota", "throttled", mine, evidence, texts)
 
