@@ -71,10 +71,12 @@ enum noise_flag {
 
 /* The tasks whose lost time is noise. */
 enum noise_victims {
-	NOISE_VICTIMS_USERS,   /* any user task on a watched CPU */
-	NOISE_VICTIMS_PROCESS, /* the threads of one process */
-	NOISE_VICTIMS_TREE,    /* a process and those that it starts */
-	NOISE_VICTIMS_CGROUP,  /* a control group (v2) and those below it */
+	NOISE_VICTIMS_USERS,     /* any user task on a watched CPU */
+	NOISE_VICTIMS_PROCESS,   /* the threads of one process */
+	NOISE_VICTIMS_TREE,      /* processes and those that they start */
+	NOISE_VICTIMS_CGROUP,    /* a control group (v2) and those below it */
+	NOISE_VICTIMS_PROCESSES, /* the threads of several processes */
+	NOISE_VICTIMS_THREADS,   /* single threads */
 };
 
 /* Why a victim did not run although it could; noise_event.level of a wait. */
@@ -176,7 +178,7 @@ struct noise_task_name {
 	noise_u32 tgid;        /* its process */
 	noise_u32 parent_tgid; /* that which started it */
 	noise_u32 task_flags;  /* PF_… of include/linux/sched.h */
-	noise_u32 reserved;
+	noise_u32 age_us;      /* since it was started, at most 2^32 - 1 */
 	char comm[NOISE_COMM_LEN];
 	noise_u32 tid;
 	noise_u32 reserved_too;

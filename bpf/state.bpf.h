@@ -91,13 +91,13 @@ struct {
 	__uint(max_entries, 16384);
 } noise_stacks SEC(".maps");
 
-/* Thread groups of the victims, where they can grow in number. */
+/* Thread groups of the victims, or threads, where there can be more than one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__type(key, u32);
 	__type(value, u32);
-} noise_victim_tgids SEC(".maps");
+} noise_victim_ids SEC(".maps");
 
 /*
  * By tid. All memory is taken beforehand: task storage would be simpler, but it allocates when it
@@ -142,8 +142,12 @@ static __always_inline bool noise_is_victim(struct task_struct *task, u32 tgid, 
 {
 	if (noise_victims == NOISE_VICTIMS_PROCESS)
 		return tgid == noise_victim_tgid;
-	if (noise_victims == NOISE_VICTIMS_TREE)
-		return bpf_map_lookup_elem(&noise_victim_tgids, &tgid);
+	if (noise_victims == NOISE_VICTIMS_TREE || noise_victims == NOISE_VICTIMS_PROCESSES)
+		return bpf_map_lookup_elem(&noise_victim_ids, &tgid);
+	if (noise_victims == NOISE_VICTIMS_THREADS) {
+		u32 tid = BPF_CORE_READ(task, pid);
+		return bpf_map_lookup_elem(&noise_victim_ids, &tid);
+	}
 	if (noise_victims == NOISE_VICTIMS_CGROUP)
 		return tgid && noise_in_victim_cgroup(task);
 	return tgid && !(flags & PF_KTHREAD);

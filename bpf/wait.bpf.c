@@ -83,7 +83,7 @@ static __noinline int wait_move(struct task_struct *task, u32 from, u32 to)
 		wait_exit(here, state, tid);
 		state->slept_ns = NOISE_SLEPT_NEW;
 	} else if (wait) {
-		state->since_ns = bpf_ktime_get_ns();
+		wait_since(target, state);
 		state->wait = wait;
 		wait_join(target, state, tid);
 	}

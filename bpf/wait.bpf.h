@@ -20,19 +20,23 @@ static __always_inline struct noise_task *wait_state(struct noise_cpu *c, u32 ti
 }
 
 /*
- * The closed time as of a moment, with what has passed by then of an interruption that is open: the
- * wake-up may come from it.
+ * Now, and the closed time as of now, with what has passed by then of an interruption that is open:
+ * the wake-up may come from it. Another CPU may ask, so look again until nothing has changed.
  */
-static __always_inline u64 wait_closed_at(struct noise_cpu *c, u64 now_ns)
+static __always_inline u64 wait_now(struct noise_cpu *c, u64 *closed_ns)
 {
-	u32 open = READ_ONCE(c->open_levels) & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK));
-	u64 closed_ns = noise_closed(c);
-	if (!open)
-		return closed_ns;
-	u32 level = open & LEVEL_BIT(SOFTIRQ) ? NOISE_LEVEL_SOFTIRQ : NOISE_LEVEL_IRQ;
-	struct noise_frame *frame = &c->frames[level];
-	u64 start_ns = READ_ONCE(frame->start_ns);
-	return now_ns > start_ns ? frame->closed_ns + now_ns - start_ns : closed_ns;
+	u64 now_ns = 0;
+	for (int i = 0; i < 3; i++) {
+		u32 open = READ_ONCE(c->open_levels) & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK));
+		u32 level = open & LEVEL_BIT(SOFTIRQ) ? NOISE_LEVEL_SOFTIRQ : NOISE_LEVEL_IRQ;
+		u64 start_ns = READ_ONCE(c->frames[level].start_ns), closed = noise_closed(c);
+		u64 before_ns = READ_ONCE(c->frames[level].closed_ns);
+		now_ns = bpf_ktime_get_ns();
+		*closed_ns = open ? before_ns + now_ns - start_ns : closed;
+		if (closed == noise_closed(c) && start_ns == READ_ONCE(c->frames[level].start_ns))
+			break;
+	}
+	return now_ns;
 }
 
 /* Counts a task among those that wait for a CPU. */
@@ -40,10 +44,6 @@ static __always_inline void wait_join(struct noise_cpu *c, struct noise_task *st
 {
 	state->wait_cpu = c->cpu;
 	state->epoch = c->wait_epoch;
-	if ((int)c->waiting <= 0) {
-		c->wait_closed_ns = wait_closed_at(c, state->since_ns);
-		c->wait_since_ns = state->since_ns;
-	}
 	if (c->waiting_tid != tid)
 		c->waiting_next = c->waiting_tid;
 	c->waiting_tid = tid;
@@ -65,10 +65,21 @@ static __always_inline void wait_leave(struct noise_task *state)
 		__sync_fetch_and_add(&c->waiting, -1);
 }
 
+/* The wait begins now; the first one is that of the CPU, too. */
+static __always_inline void wait_since(struct noise_cpu *c, struct noise_task *state)
+{
+	if ((int)c->waiting > 0) {
+		state->since_ns = bpf_ktime_get_ns();
+		return;
+	}
+	state->since_ns = wait_now(c, &c->wait_closed_ns);
+	c->wait_since_ns = state->since_ns;
+}
+
 static __always_inline void wait_begin(struct noise_cpu *c, struct noise_task *state,
 				       struct task_struct *task, u32 why)
 {
-	state->since_ns = bpf_ktime_get_ns();
+	wait_since(c, state);
 	if (why == NOISE_WAIT_WOKEN && !state->slept_ns && state->left_ns)
 		state->slept_ns = state->since_ns - state->left_ns;
 	state->left_ns = 0;

@@ -116,9 +116,9 @@ class Session:
         """Loads BPF instructions, 8 bytes each, as the program of this name. What the verifier
         refuses is listed by programs(). Raises TracerError, also where ``compiled`` is false."""
 
-    def add_victim(self, tgid: int, /) -> None:
-        """Adds a process to the victims, where these are ``NOISE_VICTIMS_TREE``. Raises TracerError
-        where there is no room for it."""
+    def add_victim(self, number: int, /) -> None:
+        """Adds a process to the victims, where these are ``NOISE_VICTIMS_TREE`` or ``_PROCESSES``,
+        or a thread, where they are ``_THREADS``. Raises TracerError where there is no room."""
 
     def enable_stats(self) -> int:
         """Has the kernel measure the run time of all BPF programs of the machine, until the

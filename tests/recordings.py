@@ -281,7 +281,7 @@ def write_spool(
         for block in blocks:
             _write_block(fd, shared, "EVENTS", block.tobytes())
             if symbols_while_growing:
-                os.write(fd, writer.symbols_block())
+                os.write(fd, writer.names_blocks())
         if end_ns is not None:
             losses = Losses({2: {"ring_full": 4}}, lost_spool=1)
             counters = side_figures(

@@ -25,6 +25,7 @@ from noisetop.diagnosis.rule import (
     rule,
     waiting,
 )
+from noisetop.events.source_names import OWN
 
 _NAMED = 16
 _SLICE_NS = 1_000_000
@@ -179,7 +180,7 @@ RULES = (
     cause(
         "noisetop-itself",
         "noisetop's own threads run on a watched CPU",
-        ("thread", "noisetop*"),
+        ("thread", OWN),
         remedy="noisetop -H {keep}",
         undo="without -H",
         confirm="the overhead in noisetop report",

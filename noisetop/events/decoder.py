@@ -43,6 +43,8 @@ class RecordReader:
 
     layout: Layout
     names: Names
+    own_pid: int = 0
+    """The noisetop that traced; 0: not known."""
     namer: Namer = field(init=False)
     join: TriggerJoin = field(init=False)
     origin: OriginJoin = field(init=False)
@@ -76,6 +78,8 @@ class RecordReader:
     def take(self, *pieces: Events, last: bool, complete_ns: int | None = None) -> Batch:
         """The first half of read(): all but who caused it. May run ahead on another thread."""
         names, triggers, waits, events = self._split_by_kind(self._held, *pieces)
+        if self.layout.task_name is not None:
+            self.namer.note_own(names.view(self.layout.task_name), self.own_pid)
         events = self._due(events, complete_ns, last=last)
         return Batch(names, triggers, waits, events, self.namer.interruptions(events))
 

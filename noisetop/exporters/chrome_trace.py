@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from noisetop.events.interruption import CLASSES, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
+from noisetop.events.source_names import OWN
 from noisetop.exporters._arrows import ArrowWriter
 from noisetop.exporters._behind import writing_behind
 from noisetop.exporters._digits import Rows
@@ -265,7 +266,7 @@ def _cpu_names(cpus: Iterable[int]) -> Iterator[dict[str, Any]]:
 
 def _thread_name(source: Source) -> str:
     """Of the thread that a source ran in, where its path tells."""
-    steps = [step for step in source.path[1:3] if step != "self"]
+    steps = [step for step in source.path[1:3] if step not in ("self", OWN)]
     return steps[0] if source.noise_class == "thread" and steps else ""
 
 

@@ -43,7 +43,12 @@ class TracerFeed:
 
     def _summarizer(self) -> Summarizer:
         reader = self.tracer.reader
-        return Summarizer(self.tracer.target.cpus, reader.namer.sources, reader.join.triggers)
+        return Summarizer(
+            self.tracer.target.cpus,
+            reader.namer.sources,
+            reader.join.triggers,
+            self.tracer.directory,
+        )
 
     def next(self) -> Sample:
         """Waits for the end of the interval that runs, then returns its sample."""

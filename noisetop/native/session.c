@@ -351,14 +351,14 @@ static PyObject *session_load_program(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* Makes a thread group a victim, where the victims are a tree of processes. */
+/* Makes a thread group a victim, or a thread, as the kind of the victims wants it. */
 static PyObject *session_add_victim(PyObject *self, PyObject *number)
 {
 	struct tracer *t = tracer_of(self);
-	uint32_t tgid = PyLong_AsUnsignedLong(number), present = 1;
+	uint32_t id = PyLong_AsUnsignedLong(number), present = 1;
 	if (!t || PyErr_Occurred())
 		return NULL;
-	int err = bpf_map_update_elem(bpf_map__fd(t->skeleton->maps.noise_victim_tgids), &tgid,
+	int err = bpf_map_update_elem(bpf_map__fd(t->skeleton->maps.noise_victim_ids), &id,
 				      &present, BPF_ANY);
 	if (err)
 		return raise_error(err, "follow", "");
@@ -416,7 +416,7 @@ static PyMethodDef methods[] = {
 	{"append", session_append, METH_O, "append(block) -> None"},
 	{"translation_unit", session_translation_unit, METH_NOARGS, "translation_unit() -> dict"},
 	{"load_program", session_load_program, METH_VARARGS, "load_program(name, code) -> None"},
-	{"add_victim", session_add_victim, METH_O, "add_victim(tgid) -> None"},
+	{"add_victim", session_add_victim, METH_O, "add_victim(number) -> None"},
 	{"enable_stats", session_enable_stats, METH_NOARGS, "enable_stats() -> int"},
 	{"close", session_close, METH_NOARGS, "close() -> None\n\nDetaches and unloads."},
 	{NULL, NULL, 0, NULL},

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from noisetop.counters.period import PeriodCounters, counters_from_file
 from noisetop.events.interruption import Interruptions, Source
+from noisetop.events.task_directory import Details, TaskDirectory
+from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
 from noisetop.events.waits import TaskWait, WaitBook
 from noisetop.recording.recording import Recording
@@ -67,6 +69,7 @@ class Named:
 
     sources: list[Source]
     tasks: dict[int, str]
+    directory: TaskDirectory
     triggers: list[Trigger]
     waits: WaitBook
     stacks: dict[int, tuple[str, ...]]
@@ -77,6 +80,8 @@ def names_as_dict(recording: Recording) -> dict[str, Any]:
     return {
         "sources": [list(source.path) for source in recording.sources],
         "tasks": {str(tid): name for tid, name in sorted(recording.tasks.items())},
+        "task_infos": infos_as_dict(recording.directory.infos),
+        **recording.directory.details.to_file(),
         "triggers": [list(trigger) for trigger in recording.triggers],
         "waits": waits_as_dict(recording.waits.by_task()),
         "stacks": {str(key): list(stack) for key, stack in sorted(recording.stacks.items())},
@@ -85,9 +90,12 @@ def names_as_dict(recording: Recording) -> dict[str, Any]:
 
 def names_from_dict(content: dict[str, Any]) -> Named:
     """Raises KeyError, TypeError, ValueError or AttributeError on what we did not write."""
+    tasks, details = tasks_from_dict(content["tasks"]), Details()
+    details.add(content)
     return Named(
         sources=sources_from_list(content["sources"]),
-        tasks=tasks_from_dict(content["tasks"]),
+        tasks=tasks,
+        directory=TaskDirectory(tasks, infos_from_dict(content.get("task_infos", {})), details),
         triggers=triggers_from_list(content.get("triggers", [Trigger()])),
         waits=WaitBook.of(waits_from_dict(content.get("waits", {}))),
         stacks={
@@ -112,6 +120,7 @@ def recording_of(
         stacks=names.stacks,
         counters=about.counters,
         tasks=names.tasks,
+        directory=names.directory,
         ended=about.ended,
         damage=about.damage,
     )
@@ -154,6 +163,21 @@ def sources_from_list(paths: Iterable[Any]) -> list[Source]:
     if not all(source.path for source in sources):
         raise ValueError("a source without a name")
     return sources
+
+
+def infos_as_dict(infos: Mapping[int, TaskInfo]) -> dict[str, Any]:
+    """By tid."""
+    return {str(tid): list(astuple(info)) for tid, info in sorted(infos.items())}
+
+
+def infos_from_dict(content: dict[str, Any]) -> dict[int, TaskInfo]:
+    """Inverse of infos_as_dict()."""
+    infos = {}
+    for tid, (tgid, parent, kernel, cgroup, started_ns) in content.items():
+        infos[int(tid)] = TaskInfo(
+            int(tgid), int(parent), bool(kernel), int(cgroup), int(started_ns)
+        )
+    return infos
 
 
 def tasks_from_dict(content: dict[str, Any]) -> dict[int, str]:

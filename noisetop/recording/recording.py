@@ -8,6 +8,7 @@ from typing import Any
 
 from noisetop.counters.period import PeriodCounters
 from noisetop.events.interruption import Interruptions, Source, interrupting
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
 from noisetop.events.waits import WaitBook
 
@@ -36,6 +37,8 @@ class Recording:
     """Side figures of the period, without events that take no time."""
     tasks: dict[int, str] = field(default_factory=dict)
     """Names of victims by tid; complete only after all chunks were read."""
+    directory: TaskDirectory = field(default_factory=TaskDirectory)
+    """Who the tasks are; complete only after all chunks were read."""
     ended: str = ""
     """Why it ended, in words for the user; empty: as asked."""
     damage: str = ""

@@ -18,11 +18,18 @@ from noisetop.counters.period import PeriodCounters
 from noisetop.counters.section import event_classes
 from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
 from noisetop.events.waits import TaskWait
 from noisetop.summary.cost import cost_of, cost_range, entry_kind
 from noisetop.summary.max_single import LongestIntervals
-from noisetop.summary.trigger_totals import TriggerSummary, TriggerTotals, largest_first
+from noisetop.summary.short_lived import ShortLived, StartedTasks
+from noisetop.summary.trigger_totals import (
+    TASKS,
+    TriggerSummary,
+    TriggerTotals,
+    largest_first,
+)
 from noisetop.tables.group_sums import COUNT, TOTAL, Sums, counted, no_sums, widened
 from noisetop.tables.histogram import BUCKETS, Counts, percentile_ns
 from noisetop.tables.rows import select
@@ -52,6 +59,9 @@ class SourceSummary:
     """Those of ``count`` that carry the cost of an entry into the kernel or of a switch."""
     entry: EntryCost | None = None
     """That cost; None: not calibrated."""
+    tasks: tuple[TriggerSummary, ...] = ()
+    """Of a thread the tasks that ran, by the ``tid`` of what stands for a trigger; largest first,
+    together ``count`` and ``net_ns``."""
 
     @property
     def cost_ns(self) -> int | None:
@@ -182,6 +192,10 @@ class Summary:
     """Names of victims by tid."""
     waits: tuple[VictimWait, ...] = ()
     """Of the victims, longest first."""
+    short_lived: tuple[ShortLived, ...] = ()
+    """Tasks that are started again and again, most starts first."""
+    directory: TaskDirectory = field(default_factory=TaskDirectory, compare=False)
+    """Who the tasks are; of a running trace it grows."""
 
     @property
     def duration_ns(self) -> int:
@@ -233,6 +247,7 @@ def _merge(parts: Sequence[SourceSummary]) -> SourceSummary:
         origin=worst.origin,
         entries=sum(part.entries for part in parts),
         entry=worst.entry,
+        tasks=largest_first(one for part in parts for one in part.tasks),
     )
 
 
@@ -284,6 +299,8 @@ class Summarizer:
     cpus: tuple[int, ...]
     sources: Sequence[Source]
     triggers: Sequence[Trigger]
+    directory: TaskDirectory = field(default_factory=TaskDirectory)
+    """Who the tasks are; may grow between calls."""
     _rows: list[_Row] = field(default_factory=list)
     """Of the figures."""
     _groups: Groups = field(default_factory=lambda: Groups(3))
@@ -296,6 +313,10 @@ class Summarizer:
     intervals: LongestIntervals = field(default_factory=lambda: LongestIntervals(keep=1))
     """Finds the longest intervals; say how many to keep."""
     _by_trigger: TriggerTotals = field(init=False)
+    _by_task: TriggerTotals = field(default_factory=lambda: TriggerTotals(TASKS))
+    _threads: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    """By source: whether it is a thread."""
+    _started: StartedTasks = field(default_factory=StartedTasks)
 
     def __post_init__(self) -> None:
         self._by_trigger = TriggerTotals(self.triggers)
@@ -314,8 +335,20 @@ class Summarizer:
         carries = (table["flags"] & Flag.ENTRY != 0) | (table["level"] == SIDE_LEVEL)
         self._entries = counted(self._entries, rows[carries], len(self._rows))
         self._by_trigger.add(rows, table["trigger"], table["net_ns"], carries)
+        self._add_threads(table, rows, carries)
         longest = (table["flags"] & Flag.OUTERMOST != 0) & (table["origin"] != Origin.SELF)
         self.intervals.add(select(table, longest))
+
+    def _add_threads(
+        self, table: Interruptions, rows: npt.NDArray[np.uint32], carries: npt.NDArray[np.bool_]
+    ) -> None:
+        """Which tasks ran, where a source is a thread."""
+        fresh = [one.noise_class == "thread" for one in self.sources[len(self._threads) :]]
+        self._threads = np.append(self._threads, np.array(fresh, bool))
+        ran = self._threads.take(table["source"]) & (table["tid"] != 0)
+        threads = select(table, ran)
+        self._by_task.add(rows[ran], threads["tid"], threads["net_ns"], carries[ran])
+        self._started.add(threads, self.directory)
 
     def _rows_of(self, table: Interruptions) -> npt.NDArray[np.uint32]:
         """Row of each interruption; grows the arrays by the rows that are new."""
@@ -362,6 +395,8 @@ class Summarizer:
             counters.with_events(moments),
             tasks,
             _longest_first(waits or {}, tasks),
+            self._started.rows(self.directory, start_ns),
+            self.directory,
         )
 
     def _by_row(self, calibration: Calibration) -> Iterator[SourceSummary]:
@@ -371,6 +406,7 @@ class Summarizer:
         histograms = self._histogram.copy()
         entries = [calibration.entry(entry_kind(self.sources[row.source])) for row in self._rows]
         triggers = self._by_trigger.by_row(entries.__getitem__)
+        tasks = self._by_task.by_row(entries.__getitem__)
         for row, about in enumerate(self._rows):
             count, net_ns, max_ns, max_start_ns = noise[row]
             yield SourceSummary(
@@ -386,6 +422,7 @@ class Summarizer:
                 origin=about.origin,
                 entries=carried[row],
                 entry=entries[row],
+                tasks=tasks.get(row, ()),
             )
 
     def _cpu(

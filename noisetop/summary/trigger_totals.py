@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,20 @@ KEPT = 64
 OTHERS = Trigger(context="others")
 """Stands for all that came after these."""
 _REST = -1
+
+
+class _Tasks(Sequence[Trigger]):
+    """By tid what stands for a task that ran itself."""
+
+    def __getitem__(self, tid: Any) -> Any:
+        return Trigger(tid=tid)
+
+    def __len__(self) -> int:
+        return 1 << 32
+
+
+TASKS = _Tasks()
+"""Has TriggerTotals add up by the tid of the task that ran."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,11 @@ def summarize_with_worst(
     given all of its chunks as well."""
     intervals = LongestIntervals(keep)
     summarizer = Summarizer(
-        recording.cpus, recording.sources, recording.triggers, intervals=intervals
+        recording.cpus,
+        recording.sources,
+        recording.triggers,
+        recording.directory,
+        intervals=intervals,
     )
     parts = _Parts(intervals)
     for chunk in read_ahead(recording.all_chunks()):

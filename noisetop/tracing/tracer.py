@@ -25,6 +25,7 @@ from noisetop.events.interruption import Interruptions
 from noisetop.events.layout import Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import KALLSYMS, SymbolTable, read_kallsyms
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.machine import affinity, system
 from noisetop.machine.proc_interrupts import softirq_names
 from noisetop.recording.raw_file import offline_block
@@ -32,8 +33,9 @@ from noisetop.tracing import bcc
 from noisetop.tracing.backend import choose
 from noisetop.tracing.cpu_hotplug import HotplugWatch
 from noisetop.tracing.interrupt_vectors import vectors_not_taken
+from noisetop.tracing.names_writer import NamesWriter
 from noisetop.tracing.privileges import explain
-from noisetop.tracing.symbol_writer import SymbolWriter
+from noisetop.tracing.process_watch import ProcessWatch
 from noisetop.tracing.target import Target
 
 RING_RECORDS = 1 << 16
@@ -85,8 +87,9 @@ class Tracer:
     end_ns: int = 0
     _session: _native.Session = field(init=False)
     _hotplug: HotplugWatch = field(init=False)
-    _symbol_writer: SymbolWriter | None = None
+    _names_writer: NamesWriter | None = None
     _symbols: SymbolTable | None = None
+    _processes: ProcessWatch = field(default_factory=ProcessWatch)
     _lost: tuple[str, ...] = ()
     _not_taken: frozenset[str] = frozenset()
 
@@ -95,15 +98,14 @@ class Tracer:
             affinity.bind(self.housekeeping)
         self.layout = Layout.from_native(_native.layout())
         self.names = Names(softirq_names(), system.irq_actions(), self._read_symbols)
-        self.reader = RecordReader(self.layout, self.names)
+        self.reader = RecordReader(self.layout, self.names, own_pid=os.getpid())
         self._not_taken = vectors_not_taken()
         try:
             self._session = self._open_session()
             if self.backend == "bcc":
                 self._compile()
             self._check_entries()
-            if self.target.follow:
-                self._add_tree()
+            self._add_victims()
             self.counters.open(self)
             self._attach()
         except _native.TracerError as error:
@@ -147,8 +149,8 @@ class Tracer:
         self.counters.close()
         with contextlib.suppress(AttributeError):  # failed before there was one
             self._hotplug.close()
-        if self._symbol_writer is not None:
-            self._symbol_writer.close()
+        if self._names_writer is not None:
+            self._names_writer.close()
         with contextlib.suppress(AttributeError):
             self._session.close()
 
@@ -175,9 +177,14 @@ class Tracer:
                 "leave out --entries"
             )
 
-    def _add_tree(self) -> None:
-        for pid in system.process_tree(self.target.pid):
-            self._session.add_victim(pid)
+    def _add_victims(self) -> None:
+        """Those that the kernel side looks up; a single process it compares with."""
+        target = self.target
+        numbers = target.tids or target.pids
+        if target.follow:
+            numbers = tuple(one for pid in target.processes for one in system.process_tree(pid))
+        for number in numbers:
+            self._session.add_victim(number)
 
     def _bounded_ring_records(self) -> int:
         """The wanted size, halved until the rings of all CPUs stay within 256 MiB."""
@@ -234,22 +241,22 @@ class Tracer:
         except _native.TracerError:  # needs CAP_SYS_ADMIN; without it the cost stays unknown
             return -1
 
-    def start_window(self, symbols_block: Callable[[], bytes] | None = None) -> None:
+    def start_window(self, names_blocks: Callable[[], bytes] | None = None) -> None:
         """What begins from now on counts; a recording learns the moment, and as it grows the names
-        that ``symbols_block`` gives."""
+        that ``names_blocks`` gives."""
         self.start_ns = self._session.start_window()
         self._hotplug = HotplugWatch(self.target.cpus, self._cpus_changed)
         self._hotplug.open()
         self.counters.start()
-        if symbols_block is not None:
-            self._symbol_writer = SymbolWriter(symbols_block, self._session.append)
-            self._symbol_writer.start()
+        if names_blocks is not None:
+            self._names_writer = NamesWriter(names_blocks, self._session.append)
+            self._names_writer.start()
 
     def stop_window(self) -> None:
         """Nothing that ends later counts; what ended before is delivered by the next read()."""
         self._hotplug.close()
-        if self._symbol_writer is not None:
-            self._symbol_writer.close()
+        if self._names_writer is not None:
+            self._names_writer.close()
         self.counters.about_to_stop()
         self.end_ns = self._session.stop_window()
         self.counters.stop()
@@ -289,7 +296,19 @@ class Tracer:
         """What was traced since the last call; all of it once the window has ended."""
         complete_ns = time.monotonic_ns()
         records = np.frombuffer(self._session.read(), self.layout.event)
-        return self.reader.read(records, last=bool(self.end_ns), complete_ns=complete_ns)
+        batch = self.reader.take(records, last=bool(self.end_ns), complete_ns=complete_ns)
+        table = self.reader.join_triggers(batch)
+        if self.layout.task_name is not None:
+            self._processes.note(batch.names.view(self.layout.task_name))
+            self._processes.news()
+        return table
+
+    @property
+    def directory(self) -> TaskDirectory:
+        """Who the tasks are that read() has met so far; grows."""
+        return TaskDirectory(
+            self.reader.tasks, self.reader.task_names.infos, self._processes.details
+        )
 
     def append(self, content: bytes) -> None:
         """Writes to the recording, between the blocks of the drain thread: all or nothing.

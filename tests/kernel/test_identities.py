@@ -93,7 +93,8 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
         tracer.start_window()
         before_too = books.everything()
         slices = books.slices_of_init()
-        live = Summarizer(cpus, tracer.reader.namer.sources, tracer.reader.join.triggers)
+        reader = tracer.reader
+        live = Summarizer(cpus, reader.namer.sources, reader.join.triggers, tracer.directory)
         for _ in range(SECONDS):
             time.sleep(1)
             live.add(tracer.read())
