@@ -12,6 +12,7 @@ from noisetop.checks.irq import is_managed
 from noisetop.checks.remedy import boot_argument, pin, sysctl, write
 from noisetop.checks.result import Remedy
 from noisetop.checks.workload import quota_limits
+from noisetop.diagnosis.culprits import Culprit
 from noisetop.diagnosis.evidence import Evidence, Share
 from noisetop.machine.files import FileText, hex_mask
 from noisetop.machine.reading import Reading
@@ -33,6 +34,7 @@ PROGRAM = "PROGRAM"
 """In the place of a name or a command line that is not known."""
 KEEP_MAPPINGS = "keep the mapping and use it again, in place of munmap"
 MOVED_BACK = "the same with the lists that the remedy printed"
+_BINDERS = frozenset({"taskset", "numactl"})
 _SCHEDULER = "/sys/kernel/debug/sched"
 _MOST_READINGS = 4
 
@@ -53,6 +55,8 @@ class Situation:
     """What the rule says in general."""
     otherwise: str
     """And the other remedy that it knows."""
+    culprits: tuple[Culprit, ...] = ()
+    """Who is behind it."""
 
     @property
     def cpus(self) -> frozenset[int]:
@@ -65,6 +69,13 @@ class Situation:
         tids = {share.sender for share in self.shares if share.sender}
         found = {task.pid for task in self.machine.tasks if task.tid in tids and not task.kernel}
         return tuple(sorted(found))
+
+    @property
+    def runners(self) -> frozenset[int]:
+        """Processes of the threads that ran, and of who starts them again and again, by PID; those
+        that are there now."""
+        pids = {culprit.pid for culprit in self.culprits if culprit.ran}
+        return frozenset(task.pid for task in self.machine.tasks if task.pid in pids)
 
     @property
     def measured(self) -> frozenset[int]:
@@ -136,10 +147,33 @@ def _sysctls(machine: AuditedMachine, command: str) -> list[tuple[Remedy, FileTe
 
 
 def move_threads(situation: Situation) -> Advice | None:
-    """Threads with the name that the finding is about, or with those that it saw."""
+    """The processes that the finding saw; where none is known, threads with the name that it is
+    about, or with those that it saw."""
+    if pids := situation.runners:
+        return _moved(situation, lambda task: task.pid in pids)
     seen = {share.path[1] for share in situation.shares if len(share.path) > 1}
     names = {situation.about} if situation.about else seen
     return _moved(situation, lambda task: task.comm in names)
+
+
+def move_programs(situation: Situation) -> Advice | None:
+    """Programs, and who starts those that are gone: its next ones run where it may run. Who binds
+    what it starts is stopped: it may not run there itself, or was seen to do so."""
+    starters = {who.pid for who in situation.culprits if who.starts} - situation.measured - {0, 1}
+    tasks = [task for task in situation.machine.tasks if task.pid in starters and task.allowed]
+    binding = {task.pid for task in tasks}
+    if not any(share.path[1] in _BINDERS for share in situation.shares):
+        binding -= {task.pid for task in tasks if situation.cpus & (task.allowed or set())}
+    moved = move_threads(situation)
+    if not binding:
+        return moved
+    paused = _paused(binding)
+    if moved is None:
+        return Advice(paused)
+    both = Remedy(
+        f"{moved.remedy.command}; {paused.command}", f"{moved.remedy.undo}; {paused.undo}"
+    )
+    return replace(moved, remedy=both)
 
 
 def move_process(situation: Situation) -> Advice | None:
@@ -162,11 +196,13 @@ def move_service(situation: Situation) -> Advice | None:
 def pause_sender(situation: Situation) -> Advice | None:
     """Stops who caused it until it is told to go on: more than that is not in anybody's power
     while the victim runs."""
-    pids = [str(pid) for pid in situation.senders if pid != 1 and pid not in situation.measured]
-    if not pids:
-        return None
-    numbers = " ".join(pids[:_MOST_THREADS])
-    return Advice(Remedy(f"kill -STOP {numbers}", f"kill -CONT {numbers}"))
+    pids = set(situation.senders) - situation.measured - {1}
+    return Advice(_paused(pids)) if pids else None
+
+
+def _paused(pids: Iterable[int]) -> Remedy:
+    numbers = " ".join(str(pid) for pid in sorted(pids)[:_MOST_THREADS])
+    return Remedy(f"kill -STOP {numbers}", f"kill -CONT {numbers}")
 
 
 def keep_freed_memory(situation: Situation) -> Advice | None:

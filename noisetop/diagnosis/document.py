@@ -89,7 +89,7 @@ def _figures(finding: Finding, diagnosis: Diagnosis) -> dict[str, object]:
         "period_ns": finding.period_ns,
         "worst": _worst(finding.worst),
         "paths": [list(path) for path in finding.paths],
-        "culprits": [asdict(culprit) for culprit in finding.culprits()],
+        "culprits": [asdict(culprit) for culprit in finding.culprits],
         "senders": [
             {"label": sender.trigger.label, "count": sender.count, "net_ns": sender.net_ns}
             for sender in finding.senders()

@@ -8,7 +8,7 @@ goes to the cause and not to the interrupt.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +20,7 @@ from noisetop.counters.calibration import CALIBRATION, NONE, Calibration, EntryC
 from noisetop.counters.losses import LOSSES
 from noisetop.counters.tick_stops import TICK_STOPS, TickStops
 from noisetop.diagnosis.intervals import Intervals
-from noisetop.diagnosis.totals import GroupKey, GroupTotals, Totals
+from noisetop.diagnosis.totals import GroupKey, GroupTotals, Places, Totals
 from noisetop.errors import NoisetopError
 from noisetop.events.interruption import (
     FAULT,
@@ -31,12 +31,14 @@ from noisetop.events.interruption import (
     interrupting,
 )
 from noisetop.events.origin import Origin
-from noisetop.events.task_names import TaskInfo
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
 from noisetop.events.waits import TaskWait
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording
 from noisetop.summary.cost import cost_of, entry_kind
+from noisetop.summary.short_lived import ShortLived, StartedTasks
+from noisetop.summary.trigger_totals import TriggerSummary
 from noisetop.tables.nesting import first_inside
 from noisetop.tables.rows import joined, select
 from noisetop.text.cpu_list import parse_cpu_list
@@ -97,6 +99,8 @@ class Share:
     """Those of ``count`` that carry the cost of an entry into the kernel or of a switch."""
     entry: EntryCost | None = None
     """That cost; None: not calibrated."""
+    tasks: tuple[TriggerSummary, ...] = ()
+    """Of a thread the tasks that ran, by the ``tid`` of what stands for a trigger."""
 
     @property
     def cause(self) -> Path:
@@ -158,8 +162,10 @@ class Evidence:
     """Why there is no estimate of what it cost; empty: there is."""
     incomplete: str = ""
     """Why the recording does not hold all that happened; empty: it does."""
-    infos: Mapping[int, TaskInfo] = field(default_factory=dict)
-    """What tasks belonged to, by tid."""
+    directory: TaskDirectory = field(default_factory=TaskDirectory)
+    """Who the tasks are."""
+    short_lived: tuple[ShortLived, ...] = ()
+    """Those that are started again and again."""
     victims: tuple[int, ...] = ()
     """Processes that were measured, by PID; empty: not known."""
 
@@ -170,8 +176,8 @@ class Evidence:
 
     def process_of(self, tid: int) -> int:
         """The process of a thread, by PID; 0: not known."""
-        if known := self.infos.get(tid):
-            return known.tgid
+        if pid := self.directory.pid(tid):
+            return pid
         tasks = self.machine.tasks if self.machine else ()
         return next((task.pid for task in tasks if task.tid == tid), 0)
 
@@ -187,12 +193,15 @@ class Collector:
     start_ns: int = 0
     block_ns: int = 0
     """Length of a block from ``start_ns`` on; 0: keep none."""
+    directory: TaskDirectory = field(default_factory=TaskDirectory)
+    """Who the tasks are; may grow between calls."""
     urgent: frozenset[int] = frozenset()
     """Threads with real-time priority, by tid."""
     fault_count: int = 0
     fault_ns: int = 0
     _totals: Totals = field(init=False)
     _intervals: Intervals = field(default_factory=Intervals)
+    _started: StartedTasks = field(default_factory=StartedTasks)
     _inner: Interruptions = field(default_factory=lambda: np.empty(0, INTERRUPTION))
 
     def __post_init__(self) -> None:
@@ -209,7 +218,9 @@ class Collector:
         ran = self._ran(table)
         urgent = np.isin(table["victim_tid"], list(self.urgent))
         whose = table["origin"] + _URGENT * urgent
-        self._totals.add(table, ran, whose, self._blocks(table))
+        threads = _are_threads(self.sources).take(table["source"]) & (table["tid"] != 0)
+        self._totals.add(table, Places(ran, whose, self._blocks(table), threads))
+        self._started.add(select(table, threads), self.directory)
         # What an interrupt ran begins with it, and counts once.
         self._intervals.add(select(table, ran == _NOTHING))
 
@@ -253,12 +264,22 @@ class Collector:
         since = table["start_ns"].astype(np.int64) - self.start_ns
         return np.clip(since // max(self.block_ns, 1), 0, BLOCKS - 1)
 
+    def short_lived(self) -> tuple[ShortLived, ...]:
+        """Tasks that were started again and again so far."""
+        return self._started.rows(self.directory, self.start_ns)
+
     def shares(self, calibration: Calibration = NONE) -> tuple[Share, ...]:
         """What was added so far, largest net time first."""
-        shares = [self._share(*group, calibration) for group in self._totals.groups()]
+        shares = [
+            self._share(key, totals, entry)
+            for key, totals, entry in self._totals.groups(lambda key: self._entry(key, calibration))
+        ]
         return tuple(sorted(shares, key=lambda one: (-one.net_ns, one.cpu, one.path, one.trigger)))
 
-    def _share(self, key: GroupKey, totals: GroupTotals, calibration: Calibration) -> Share:
+    def _entry(self, key: GroupKey, calibration: Calibration) -> EntryCost | None:
+        return calibration.entry(entry_kind(self.sources[key.source]))
+
+    def _share(self, key: GroupKey, totals: GroupTotals, entry: EntryCost | None) -> Share:
         cpu, source, ran, trigger, whose = key
         who = self.triggers[trigger] if trigger < len(self.triggers) else Trigger()
         return Share(
@@ -276,8 +297,13 @@ class Collector:
             origin=Origin(whose % _URGENT),
             urgent=whose >= _URGENT,
             entries=totals.entries,
-            entry=calibration.entry(entry_kind(self.sources[source])),
+            entry=entry,
+            tasks=totals.tasks,
         )
+
+
+def _are_threads(sources: Sequence[Source]) -> npt.NDArray[np.bool_]:
+    return np.array([source.noise_class == "thread" for source in sources], bool)
 
 
 def collector_for(recording: Recording, urgent: frozenset[int] = frozenset()) -> Collector:
@@ -289,6 +315,7 @@ def collector_for(recording: Recording, urgent: frozenset[int] = frozenset()) ->
         recording.stacks,
         start_ns=recording.start_ns,
         block_ns=recording.duration_ns // BLOCKS,
+        directory=recording.directory,
         urgent=urgent,
     )
 
@@ -334,6 +361,8 @@ def evidence_of(
         machine=machine,
         uncalibrated=calibration.reason if not calibration.kinds else "",
         incomplete=_incomplete(recording),
+        directory=recording.directory,
+        short_lived=collected.short_lived(),
     )
 
 

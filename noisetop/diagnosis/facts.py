@@ -15,15 +15,18 @@ _UNKNOWN_PID = "PID"
 _TOLD = 3
 
 
-def facts(evidence: Evidence, shares: Sequence[Share], names: Sequence[str]) -> Mapping[str, str]:
-    """Each word in braces with what takes its place. ``{about}`` is for people; all others are
-    quoted for a shell, ``{q}`` as an expression of pgrep, ``{e}`` as those of grep -F."""
+def facts(
+    evidence: Evidence, shares: Sequence[Share], names: Sequence[str], told: Sequence[str]
+) -> Mapping[str, str]:
+    """Each word in braces with what takes its place. ``{about}`` is for people and made from
+    ``told``; all others are quoted for a shell, ``{q}`` as an expression of pgrep and ``{e}`` as
+    those of grep -F, made from ``names``."""
     share = shares[0] if shares else None
     isolate = _to_isolate(evidence, shares)
     kept = tuple(cpu for cpu in evidence.online if cpu not in isolate) or (0,)
     expression = "|".join(_EXPRESSION.sub(r"\\\1", name) for name in names)
     return {
-        "about": _listed(names) or "something",
+        "about": _listed(told) or "something",
         "q": f"-- {shlex.quote(expression)}" if names else PROGRAM,
         "e": " ".join(f"-e {shlex.quote(name)}" for name in names) or PROGRAM,
         "function": shlex.quote(share.cause[-1]) if share else "FUNCTION",

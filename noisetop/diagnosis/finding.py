@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from noisetop.diagnosis.evidence import Evidence, Path, Share, is_program
+from noisetop.diagnosis.culprits import Culprit
+from noisetop.diagnosis.evidence import Evidence, Path, Share
 from noisetop.events.origin import Origin
 from noisetop.events.trigger import CLOCKS, Trigger
 from noisetop.machine.reading import Reading
@@ -36,16 +37,6 @@ class Sender:
 
 
 @dataclass(frozen=True, slots=True)
-class Culprit:
-    """Noise of a finding by program, or by who acted on its behalf."""
-
-    label: str
-    count: int
-    net_ns: int
-    cost_ns: int
-
-
-@dataclass(frozen=True, slots=True)
 class Finding:
     """One cause with what it cost and what to do. Texts may hold names from the kernel as they
     are: escape them where they are shown."""
@@ -72,6 +63,8 @@ class Finding:
     wait_ns: int = 0
     """Run-queue wait of the victims, beside the noise and never part of it."""
     wait_count: int = 0
+    culprits: tuple[Culprit, ...] = ()
+    """Who is behind it, largest cost first."""
     own_wait: bool = False
     """Whether that is the victims' own doing: page faults."""
 
@@ -167,23 +160,6 @@ class Finding:
         inside = {(share.cpu, share.ran) for share in self.shares if share.ran}
         return [share for share in self.shares if (share.cpu, share.path) not in inside]
 
-    def culprits(self) -> tuple[Culprit, ...]:
-        """Programs and tasks that caused it, largest first."""
-        totals: dict[str, list[Share]] = {}
-        for share in self.shares:
-            if label := _culprit(share):
-                totals.setdefault(label, []).append(share)
-        found = [
-            Culprit(
-                label,
-                sum(share.count for share in same),
-                sum(share.net_ns for share in same),
-                sum(share.rank_ns for share in same),
-            )
-            for label, same in totals.items()
-        ]
-        return tuple(sorted(found, key=lambda one: (-one.cost_ns, one.label)))
-
     def senders(self) -> tuple[Sender, ...]:
         """Who caused it, largest first; without what nobody is known for."""
         totals: dict[str, list[Sender]] = {}
@@ -196,13 +172,6 @@ class Finding:
             for same in totals.values()
         ]
         return tuple(sorted(merged, key=lambda one: (-one.net_ns, one.trigger)))
-
-
-def _culprit(share: Share) -> str:
-    """A program that ran itself, or who caused what ran; empty where nobody is known."""
-    if is_program(share.path):
-        return share.path[-1]
-    return share.trigger.label if share.trigger.context not in CLOCKS and share.sender else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from noisetop.diagnosis.advice import (
     lift_quota,
     lift_throttling,
+    move_programs,
     move_service,
     move_threads,
 )
@@ -67,7 +69,7 @@ def realtime_program(evidence: Evidence, texts: Texts) -> Outcome:
     remedy=MOVE,
     undo=MOVE_BACK,
     otherwise=ISOLATE,
-    act=move_threads,
+    act=move_programs,
     effect="the tick stops as well where nohz_full= contains the CPU",
     confirm="ps -eLo tid,psr,cls,comm | grep -Fw {e}",
     source="D02, D97, D99, D100",
@@ -105,6 +107,8 @@ def realtime_throttled(evidence: Evidence, texts: Texts) -> Finding | None:
     normal = [share for share in mine if share.path[1] not in (evidence.realtime or ())]
     if not normal:
         return None
+    if not any(is_program(share.path) for share in normal):
+        texts = replace(texts, cause="The kernel throttles your real-time program")
     return finding_of("realtime-throttled", "", normal, evidence, texts, _names(normal))
 
 
@@ -132,8 +136,7 @@ def quota(evidence: Evidence, texts: Texts) -> Finding | None:
     mine = [
         share
         for share in _threads(evidence)
-        if not share.urgent
-        and (share.path[1] == THROTTLED or share.path[1].startswith("swapper/"))
+        if not share.urgent and (share.path[1] == THROTTLED or share.path[1].startswith("swapper/"))
     ]
     return _with_waits("quota", "throttled", mine, evidence, texts)
 

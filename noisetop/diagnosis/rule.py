@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from noisetop.diagnosis.advice import MOVED_BACK, Act, Situation, write_back
+from noisetop.diagnosis.culprits import culprits
 from noisetop.diagnosis.evidence import Evidence, Path, Share
 from noisetop.diagnosis.facts import facts
 from noisetop.diagnosis.finding import Confidence, Finding, Outcome, Rule
@@ -166,7 +167,9 @@ def finding_of(
 ) -> Finding:
     """One finding, perhaps over no noise at all; ``names``: what its texts are about, where that
     is more than one."""
-    known = facts(evidence, shares, names or ((about,) if about else ()))
+    who = culprits(shares, evidence)
+    told = tuple(dict.fromkeys(culprit.told for culprit in who)) if names else (about,)
+    known = facts(evidence, shares, names or (about,) * bool(about), told)
     words = texts.cause if about or not texts.fallback else texts.fallback
     general = Finding(
         rule=rule,
@@ -180,6 +183,7 @@ def finding_of(
         confidence=texts.confidence,
         confirm=texts.confirm.format_map(known),
         otherwise=texts.otherwise.format_map(known),
+        culprits=who,
     )
     return _advised(general, evidence, texts.act, known)
 
@@ -199,6 +203,7 @@ def _advised(finding: Finding, evidence: Evidence, act: Act, known: Mapping[str,
             isolate=known["cpus"],
             remedy=finding.remedy,
             otherwise=finding.otherwise,
+            culprits=finding.culprits,
         )
     )
     if advice is None:

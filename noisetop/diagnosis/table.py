@@ -60,7 +60,7 @@ def _shortened(lines: Sequence[str], width: int) -> Sequence[str]:
 
 def _who(finding: Finding) -> list[str]:
     """Programs and tasks that caused it, largest first; where none is known, its origin."""
-    names = [culprit.label for culprit in finding.culprits()]
+    names = [culprit.label for culprit in finding.culprits]
     more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
     origins = [one.label for one in finding.origins if one is not Origin.UNATTRIBUTED]
     return names[:_NAMED] + more or origins or ["-"]

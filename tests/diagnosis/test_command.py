@@ -138,4 +138,4 @@ def test_noisy_sample_names_what_was_provoked(capsys: pytest.CaptureFixture[str]
     keys = [one["key"] for one in found]
     assert keys[:2] == ["other-program", "packets-received"]
     assert "posix-timer" in keys[:10]
-    assert {"stress-ng-sock", "stress-ng-memba"} < {one["label"] for one in found[0]["culprits"]}
+    assert {"stress-ng-sock", "stress-ng-memba"} < {one["name"] for one in found[0]["culprits"]}
