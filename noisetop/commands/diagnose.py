@@ -15,7 +15,7 @@ from pathlib import Path
 from noisetop.checks import AuditedMachine, CheckResult, run_checks
 from noisetop.command_line.command import Example
 from noisetop.diagnosis import Diagnosis, diagnose, document, page, saved
-from noisetop.diagnosis.evidence import evidence_of
+from noisetop.diagnosis.evidence import Realtime, evidence_of
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.machine import affinity
 from noisetop.output import Output, check_output
@@ -170,17 +170,17 @@ def _trace(args: argparse.Namespace, path: Path) -> tuple[Recording, int]:
 
 
 def _judge(
-    recording: Recording, *, realtime: frozenset[str] | None = None, pid: int | None = None
+    recording: Recording, *, realtime: Realtime | None = None, pid: int | None = None
 ) -> tuple[Diagnosis, Sequence[CheckResult]]:
     """The diagnosis, and the audit of the machine where it is this one.
 
-    ``realtime``: programs with real-time priority before the recording; None: not known.
+    ``realtime``: what had real-time priority before the recording; None: not known.
     """
     machine = AuditedMachine(cpus=recording.cpus, pid=pid) if _made_here(recording) else None
     if machine is not None:
         _step_aside(recording.cpus)
     if realtime is not None and machine is not None:
-        realtime |= _realtime(machine) or frozenset()
+        realtime |= _realtime(machine) or Realtime()
     evidence = evidence_of(
         recording,
         online=machine.online if machine is not None else (),
@@ -191,11 +191,15 @@ def _judge(
     return diagnose(evidence), audit
 
 
-def _realtime(machine: AuditedMachine) -> frozenset[str] | None:
-    """Names of programs with real-time priority now; None where they are hidden."""
+def _realtime(machine: AuditedMachine) -> Realtime | None:
+    """What has real-time priority now; None where that is hidden."""
     if machine.tasks_hidden:
         return None
-    return frozenset(task.comm for task in machine.tasks if task.realtime and not task.kernel)
+    urgent = [task for task in machine.tasks if task.realtime]
+    return Realtime(
+        frozenset(task.comm for task in urgent if not task.kernel),
+        frozenset(task.tid for task in urgent),
+    )
 
 
 def _made_here(recording: Recording) -> bool:

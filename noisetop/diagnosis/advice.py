@@ -34,7 +34,8 @@ PROGRAM = "PROGRAM"
 """In the place of a name or a command line that is not known."""
 KEEP_MAPPINGS = "keep the mapping and use it again, in place of munmap"
 MOVED_BACK = "the same with the lists that the remedy printed"
-_BINDERS = frozenset({"taskset", "numactl"})
+_LEAST = 0.01
+"""Share of a finding from which on a program is worth a command."""
 _SCHEDULER = "/sys/kernel/debug/sched"
 _MOST_READINGS = 4
 
@@ -74,8 +75,29 @@ class Situation:
     def runners(self) -> frozenset[int]:
         """Processes of the threads that ran, and of who starts them again and again, by PID; those
         that are there now."""
-        pids = {culprit.pid for culprit in self.culprits if culprit.ran}
+        pids = {culprit.pid for culprit in self._costly if culprit.ran and not culprit.binds}
         return frozenset(task.pid for task in self.machine.tasks if task.pid in pids)
+
+    @property
+    def binders(self) -> frozenset[int]:
+        """Of these, who says where its tasks run: it was seen to, or may not run there itself."""
+        starters = {culprit.pid: culprit for culprit in self._costly if culprit.starts_per_s}
+        allowed: dict[int, set[int]] = {}
+        for task in self.machine.tasks:
+            if task.pid in starters:
+                allowed.setdefault(task.pid, set()).update(task.allowed or ())
+        found = {
+            pid
+            for pid, cpus in allowed.items()
+            if starters[pid].binds or (cpus and not cpus & self.cpus)
+        }
+        return frozenset(found - self.measured - {1})
+
+    @property
+    def _costly(self) -> list[Culprit]:
+        """Those that are worth a command."""
+        whole_ns = sum(culprit.cost_ns for culprit in self.culprits)
+        return [one for one in self.culprits if one.cost_ns >= _LEAST * whole_ns]
 
     @property
     def measured(self) -> frozenset[int]:
@@ -149,7 +171,9 @@ def _sysctls(machine: AuditedMachine, command: str) -> list[tuple[Remedy, FileTe
 def move_threads(situation: Situation) -> Advice | None:
     """The processes that the finding saw; where none is known, threads with the name that it is
     about, or with those that it saw."""
-    if pids := situation.runners:
+    if situation.binders and not situation.runners - situation.binders:
+        return None
+    if pids := situation.runners - situation.binders:
         return _moved(situation, lambda task: task.pid in pids)
     seen = {share.path[1] for share in situation.shares if len(share.path) > 1}
     names = {situation.about} if situation.about else seen
@@ -158,16 +182,11 @@ def move_threads(situation: Situation) -> Advice | None:
 
 def move_programs(situation: Situation) -> Advice | None:
     """Programs, and who starts those that are gone: its next ones run where it may run. Who binds
-    what it starts is stopped: it may not run there itself, or was seen to do so."""
-    starters = {who.pid for who in situation.culprits if who.starts} - situation.measured - {0, 1}
-    tasks = [task for task in situation.machine.tasks if task.pid in starters and task.allowed]
-    binding = {task.pid for task in tasks}
-    if not any(share.path[1] in _BINDERS for share in situation.shares):
-        binding -= {task.pid for task in tasks if situation.cpus & (task.allowed or set())}
+    what it starts is stopped."""
     moved = move_threads(situation)
-    if not binding:
+    if not situation.binders:
         return moved
-    paused = _paused(binding)
+    paused = _paused(situation.binders)
     if moved is None:
         return Advice(paused)
     both = Remedy(

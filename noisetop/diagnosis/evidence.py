@@ -101,11 +101,23 @@ class Share:
     """That cost; None: not calibrated."""
     tasks: tuple[TriggerSummary, ...] = ()
     """Of a thread the tasks that ran, by the ``tid`` of what stands for a trigger."""
+    user: bool = False
+    """Whether it is known to be no thread of the kernel, whatever it is called."""
 
     @property
     def cause(self) -> Path:
         """The path that says most: what it ran, or itself."""
         return self.ran or self.path
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is a program: no thread of the kernel."""
+        return self.user or is_program(self.path)
+
+    @property
+    def poses(self) -> bool:
+        """Whether it is a program with the name of a thread of the kernel."""
+        return self.user and not is_program(self.path)
 
     @property
     def rank_ns(self) -> int:
@@ -134,6 +146,23 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class Realtime:
+    """Threads with real-time priority."""
+
+    names: frozenset[str] = frozenset()
+    """Of programs."""
+    tids: frozenset[int] = frozenset()
+
+    def __or__(self, other: Realtime) -> Realtime:
+        return Realtime(self.names | other.names, self.tids | other.tids)
+
+    def has(self, share: Share) -> bool:
+        """Whether a thread is one of them; by its name where nothing else is known."""
+        tids = [task.trigger.tid for task in share.tasks]
+        return tids[0] in self.tids if tids else share.path[1] in self.names
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """All noise of a recording, and what is known about the machine that it was made on."""
 
@@ -148,8 +177,8 @@ class Evidence:
     tasks: dict[int, str] = field(default_factory=dict)
     tick_stops: dict[int, TickStops] = field(default_factory=dict)
     """Attempts of the kernel to stop the tick, by CPU."""
-    realtime: frozenset[str] | None = None
-    """Names of programs that go before all normal ones; None: not known."""
+    realtime: Realtime | None = None
+    """What goes before all normal programs; None: not known."""
     machine: AuditedMachine | None = None
     """The machine as it is now, where it is the one of the recording: for remedies, and for what
     they put back."""
@@ -279,6 +308,10 @@ class Collector:
     def _entry(self, key: GroupKey, calibration: Calibration) -> EntryCost | None:
         return calibration.entry(entry_kind(self.sources[key.source]))
 
+    def _is_user(self, tasks: Sequence[TriggerSummary]) -> bool:
+        info = self.directory.infos.get(tasks[0].trigger.tid) if tasks else None
+        return info is not None and not info.kernel
+
     def _share(self, key: GroupKey, totals: GroupTotals, entry: EntryCost | None) -> Share:
         cpu, source, ran, trigger, whose = key
         who = self.triggers[trigger] if trigger < len(self.triggers) else Trigger()
@@ -299,6 +332,7 @@ class Collector:
             entries=totals.entries,
             entry=entry,
             tasks=totals.tasks,
+            user=self._is_user(totals.tasks),
         )
 
 
@@ -306,9 +340,8 @@ def _are_threads(sources: Sequence[Source]) -> npt.NDArray[np.bool_]:
     return np.array([source.noise_class == "thread" for source in sources], bool)
 
 
-def collector_for(recording: Recording, urgent: frozenset[int] = frozenset()) -> Collector:
-    """One that takes the chunks of a recording, all of them; its lists grow while that is read.
-    ``urgent``: threads with real-time priority."""
+def collector_for(recording: Recording, realtime: Realtime | None = None) -> Collector:
+    """One that takes the chunks of a recording, all of them; its lists grow while that is read."""
     return Collector(
         recording.sources,
         recording.triggers,
@@ -316,13 +349,13 @@ def collector_for(recording: Recording, urgent: frozenset[int] = frozenset()) ->
         start_ns=recording.start_ns,
         block_ns=recording.duration_ns // BLOCKS,
         directory=recording.directory,
-        urgent=urgent,
+        urgent=realtime.tids if realtime else frozenset(),
     )
 
 
-def collect(recording: Recording, urgent: frozenset[int] = frozenset()) -> Collector:
-    """Reads a recording once, see collector_for(). Raises NoisetopError when it is damaged."""
-    collector = collector_for(recording, urgent)
+def collect(recording: Recording, realtime: Realtime | None = None) -> Collector:
+    """Reads a recording once. Raises NoisetopError when it is damaged."""
+    collector = collector_for(recording, realtime)
     for chunk in read_ahead(recording.all_chunks()):
         collector.add(chunk)
     return collector
@@ -333,7 +366,7 @@ def evidence_of(
     *,
     collected: Collector | None = None,
     online: Sequence[int] = (),
-    realtime: frozenset[str] | None = None,
+    realtime: Realtime | None = None,
     machine: AuditedMachine | None = None,
 ) -> Evidence:
     """What a recording says; it knows about its machine what stands in its head.
@@ -342,7 +375,7 @@ def evidence_of(
     the machine where the recording does not tell; ``machine``: that machine, where it can be read.
     Raises NoisetopError when the recording is damaged.
     """
-    collected = collected or collect(recording)
+    collected = collected or collect(recording, realtime)
     tick_stops = recording.counters.of(TICK_STOPS)
     calibration = recording.counters.of(CALIBRATION)
     return Evidence(

@@ -12,7 +12,7 @@ from noisetop.diagnosis.advice import (
     move_service,
     move_threads,
 )
-from noisetop.diagnosis.evidence import THROTTLED, Evidence, Share, is_program
+from noisetop.diagnosis.evidence import THROTTLED, Evidence, Share
 from noisetop.diagnosis.finding import CannotTell, Confidence, Finding, Outcome
 from noisetop.diagnosis.rule import (
     ISOLATE,
@@ -54,11 +54,11 @@ def _threads(evidence: Evidence) -> list[Share]:
 )
 def realtime_program(evidence: Evidence, texts: Texts) -> Outcome:
     """Threads whose name belongs to a real-time program now."""
-    mine = [share for share in evidence.shares if is_program(share.path)]
+    mine = [share for share in evidence.shares if share.is_program]
     if evidence.realtime is None:
         reason = "needs the priorities of programs: run it live, on the machine itself"
         return CannotTell(reason) if mine else None
-    found = [share for share in mine if share.path[1] in evidence.realtime]
+    found = [share for share in mine if evidence.realtime.has(share)]
     return grouped("realtime-program", found, evidence, by_step(1), texts)
 
 
@@ -99,15 +99,16 @@ def other_program(evidence: Evidence, texts: Texts) -> Finding | None:
 def realtime_throttled(evidence: Evidence, texts: Texts) -> Finding | None:
     """The deadline server of normal tasks, or on older kernels a limit of real-time ones: normal
     tasks go before a real-time victim in no other way, and for short in none."""
-    mine = [
+    normal = [
         share
         for share in _threads(evidence)
-        if share.urgent and (share.max_ns >= _SLICE_NS or share.path[1] == THROTTLED)
+        if share.urgent
+        and (share.max_ns >= _SLICE_NS or share.path[1] == THROTTLED)
+        and not (evidence.realtime and evidence.realtime.has(share))
     ]
-    normal = [share for share in mine if share.path[1] not in (evidence.realtime or ())]
     if not normal:
         return None
-    if not any(is_program(share.path) for share in normal):
+    if not any(share.is_program for share in normal):
         texts = replace(texts, cause="The kernel throttles your real-time program")
     return finding_of("realtime-throttled", "", normal, evidence, texts, _names(normal))
 
@@ -136,7 +137,8 @@ def quota(evidence: Evidence, texts: Texts) -> Finding | None:
     mine = [
         share
         for share in _threads(evidence)
-        if not share.urgent and (share.path[1] == THROTTLED or share.path[1].startswith("swapper/"))
+        if not (share.urgent or share.poses)
+        and (share.path[1] == THROTTLED or share.path[1].startswith("swapper/"))
     ]
     return _with_waits("quota", "throttled", mine, evidence, texts)
 
@@ -215,7 +217,8 @@ RULES = (
         "A service of the system ({about}) runs on this CPU",
         ("thread", "systemd*"),
         ("thread", "dbus-*"),
-        ("thread", "cron*"),
+        ("thread", "cron"),
+        ("thread", "crond"),
         ("thread", "rsyslog*"),
         ("thread", "NetworkManager"),
         ("thread", "snapd"),

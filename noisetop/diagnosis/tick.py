@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisetop.counters.tick_stops import kept_by
-from noisetop.diagnosis.evidence import Evidence, Share, is_program
+from noisetop.diagnosis.evidence import Evidence, Share
 from noisetop.diagnosis.finding import Confidence, Finding
 from noisetop.diagnosis.rule import (
     NOTHING_TO_UNDO,
@@ -36,7 +36,7 @@ def _runs(share: Share) -> bool:
 
 def _shared(evidence: Evidence) -> set[int]:
     """CPUs on which another program ran, unless the kernel gave another reason for the tick."""
-    programs = {share.cpu for share in evidence.shares if is_program(share.path)}
+    programs = {share.cpu for share in evidence.shares if share.is_program}
     return {cpu for cpu in programs if _reason(evidence, cpu) in ("", "scheduler")}
 
 

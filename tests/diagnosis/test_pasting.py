@@ -12,7 +12,7 @@ import pytest
 
 from noisetop.diagnosis import Diagnosis, all_rules, diagnose, page
 from noisetop.diagnosis.details import command
-from noisetop.diagnosis.evidence import Evidence, Share
+from noisetop.diagnosis.evidence import Evidence, Realtime, Share
 from noisetop.diagnosis.finding import Rule
 from noisetop.events.trigger import Trigger
 from tests.checks.trees import machine, task
@@ -108,9 +108,9 @@ def named(name: str) -> tuple[Share, ...]:
 
 
 def cases(tmp_path: Path, name: str) -> Iterator[Evidence]:
-    general = evidence(*named(name), realtime=frozenset())
+    general = evidence(*named(name), realtime=Realtime())
     yield general
-    yield replace(general, realtime=frozenset({name}))
+    yield replace(general, realtime=Realtime(frozenset({name})))
     flat = name.replace("\n", "")
     known = machine(tmp_path, task(50, flat, "0-3") | task(51, flat, "2", pid=50))
     yield replace(general, machine=known)

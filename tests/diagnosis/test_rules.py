@@ -9,7 +9,7 @@ import pytest
 
 from noisetop.counters.calibration import EntryCost
 from noisetop.diagnosis import Diagnosis, all_rules, diagnose
-from noisetop.diagnosis.evidence import Evidence, Share
+from noisetop.diagnosis.evidence import Evidence, Realtime, Share
 from noisetop.diagnosis.finding import Rule
 from noisetop.events.origin import Origin
 from noisetop.events.task_directory import TaskDirectory
@@ -20,6 +20,7 @@ from tests.diagnosis.cases import CASES, START_NS, Case, share
 from tests.recordings import HOSTILE
 
 SECOND_NS = 1_000_000_000
+NOBODY = Realtime()
 TICK = ("timer", "local_timer", "tick_nohz_handler")
 FUNCTIONS = {
     "other-program",
@@ -44,7 +45,7 @@ FUNCTIONS = {
 def evidence(
     *shares: Share,
     nohz_full: frozenset[int] = frozenset(),
-    realtime: frozenset[str] | None = frozenset(),
+    realtime: Realtime | None = NOBODY,
     waits: dict[int, TaskWait] | None = None,
     tick_stops: dict[int, dict[str, int]] | None = None,
 ) -> Evidence:
@@ -175,7 +176,9 @@ def test_the_ticks_timer_for_others_is_no_tick() -> None:
 def test_programs_by_priority() -> None:
     app = share("thread", "app")
     assert names(diagnose(evidence(app))) == ["other-program"]
-    assert names(diagnose(evidence(app, realtime=frozenset({"app"})))) == ["realtime-program"]
+    assert names(diagnose(evidence(app, realtime=Realtime(frozenset({"app"}))))) == [
+        "realtime-program"
+    ]
     unknown = diagnose(evidence(app, realtime=None))
     assert names(unknown) == ["other-program"]
     ((rule, reason),) = unknown.unsure
@@ -209,7 +212,7 @@ def test_what_takes_the_cpu_from_a_realtime_victim() -> None:
         replace(slice_of, urgent=False),
     ):
         assert names(diagnose(evidence(other))) == ["other-program"]
-    urgent = evidence(slice_of, realtime=frozenset({"app"}))
+    urgent = evidence(slice_of, realtime=Realtime(frozenset({"app"})))
     assert names(diagnose(urgent)) == ["realtime-program"]
 
 
@@ -274,7 +277,7 @@ def test_the_process_that_caused_it_is_filled_in() -> None:
 
 def test_a_realtime_name_takes_no_thread_of_the_kernel() -> None:
     worker = share("thread", "kworker/2:1", "vmstat_update")
-    found = names(diagnose(evidence(worker, realtime=frozenset({"kworker/2:1"}))))
+    found = names(diagnose(evidence(worker, realtime=Realtime(frozenset({"kworker/2:1"})))))
     assert found == ["memory-statistics"]
 
 
