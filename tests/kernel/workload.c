@@ -90,12 +90,6 @@ static void membarrier(void)
 	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
-/* Interrupts every CPU that runs a program that registered for it, whoever's that is. */
-static void global_barrier(void)
-{
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-}
-
 static void unmap(void)
 {
 	size_t bytes = PAGES * sysconf(_SC_PAGESIZE);
@@ -328,7 +322,6 @@ static const struct kind {
 	bool at_victim;
 } kinds[] = {
 	{"membarrier", membarrier, false},
-	{"global-barrier", global_barrier, false},
 	{"munmap", unmap, false},
 	{"malloc", allocate, false},
 	{"mprotect", protect, false},
