@@ -22,8 +22,8 @@ __all__ = ["Diagnosis", "Evidence", "Finding", "Rule", "all_rules", "diagnose"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Findings, and what is left. Adds up to the noise of the evidence and what no event accounts
-    for."""
+    """Findings, and what is left. Adds up to the noise of the evidence and the waits that were not
+    noise of anything."""
 
     evidence: Evidence
     findings: tuple[Finding, ...]
@@ -34,14 +34,13 @@ class Diagnosis:
 
     @property
     def explained_ns(self) -> int:
-        """Noise that findings claim."""
-        return sum(finding.net_ns for finding in self.findings)
+        """Noise that findings claim, or the waits for it where these are longer."""
+        return sum(finding.explained_ns for finding in self.findings)
 
     @property
     def unexplained_ns(self) -> int:
-        """Noise that no rule claims, and time that no event accounts for."""
-        left_ns = sum(share.net_ns for share in self.unexplained)
-        return left_ns + self.evidence.unattributed_ns
+        """Noise that no rule claims; what no event accounts for is among that."""
+        return sum(share.net_ns for share in self.unexplained)
 
     @property
     def estimated(self) -> bool:
@@ -51,13 +50,15 @@ class Diagnosis:
     @property
     def own_ns(self) -> int:
         """What the victims lost by what they do themselves; an estimate where that is known."""
-        shares = self.evidence.shares
-        return sum(share.rank_ns for share in shares if share.origin is Origin.SELF)
+        left = [share for share in self.unexplained if share.origin is Origin.SELF]
+        claimed_ns = sum(finding.own_ns for finding in self.findings if not finding.own_wait)
+        return claimed_ns + sum(share.rank_ns for share in left)
 
     @property
     def lost_ns(self) -> int:
         """All that the victims lost, as own_ns."""
-        return sum(share.rank_ns for share in self.evidence.shares) + self.evidence.unattributed_ns
+        claimed_ns = sum(finding.counted_ns for finding in self.findings)
+        return claimed_ns + sum(share.rank_ns for share in self.unexplained)
 
     @property
     def external_ns(self) -> int:

@@ -30,6 +30,7 @@ def as_json(
         **as_saved(diagnosis, version),
         "title": title,
         "start_ns": evidence.start_ns,
+        "total_ns": diagnosis.explained_ns + diagnosis.unexplained_ns,
         "explained_ns": diagnosis.explained_ns,
         "unexplained_ns": diagnosis.unexplained_ns,
         "incomplete": evidence.incomplete,

@@ -56,6 +56,8 @@ _KERNEL_THREADS = (
     *("khungtaskd", "kipmi", "ksmd", "ksoftirqd/", "kswapd", "ktimers/", "kworker/"),
     *("migration/", "napi/", "pr/", "rcu", "sugov:", "swapper/", "watchdogd"),
 )
+UNATTRIBUTED = ("thread", "unattributed")
+"""The path of time in which a victim waited and nothing is known to have run."""
 THROTTLED = "throttled"
 """In the place of a thread: the idle task ran although a victim wanted to."""
 
@@ -66,6 +68,7 @@ def is_program(path: Path) -> bool:
         len(path) > 1
         and path[0] == "thread"
         and path[1] != THROTTLED
+        and path != UNATTRIBUTED
         and not path[1].startswith(_KERNEL_THREADS)
     )
 
@@ -185,8 +188,8 @@ class Evidence:
     fault_count: int = 0
     fault_ns: int = 0
     """What victims spent in page faults of their own; beside the noise, never part of it."""
-    unattributed_ns: int = 0
-    """Time of victims that were runnable and not running and that no event accounts for."""
+    accounted: bool = False
+    """Whether the time of victims was accounted: the waits are noise of what took them."""
     uncalibrated: str = ""
     """Why there is no estimate of what it cost; empty: there is."""
     incomplete: str = ""
@@ -197,6 +200,11 @@ class Evidence:
     """Those that are started again and again."""
     victims: tuple[int, ...] = ()
     """Processes that were measured, by PID; empty: not known."""
+
+    @property
+    def unattributed_ns(self) -> int:
+        """Noise that no event accounts for: runnable, not running."""
+        return sum(share.net_ns for share in self.shares if share.path == UNATTRIBUTED)
 
     @property
     def noise_ns(self) -> int:

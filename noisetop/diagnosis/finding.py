@@ -84,6 +84,16 @@ class Finding:
         return sum(share.net_ns for share in self.shares)
 
     @property
+    def explained_ns(self) -> int:
+        """What it accounts for, without entry costs. Page faults stand beside all that."""
+        return self.net_ns if self.own_wait else max(self.net_ns, self.wait_ns)
+
+    @property
+    def counted_ns(self) -> int:
+        """The same with entry costs."""
+        return 0 if self.own_wait else self.cost_ns
+
+    @property
     def estimated(self) -> bool:
         """Whether entry costs are in its cost."""
         return any(share.entry for share in self.shares)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from noisetop.checks import CheckResult
 from noisetop.diagnosis import Diagnosis
 from noisetop.diagnosis.details import INDENT, details, rate, row, share, wrapped
-from noisetop.diagnosis.evidence import Path, Share
+from noisetop.diagnosis.evidence import UNATTRIBUTED, Path, Share
 from noisetop.diagnosis.saved import Change
 from noisetop.diagnosis.table import table
 from noisetop.events.interruption import Source
@@ -73,7 +73,7 @@ def _rest(diagnosis: Diagnosis, top: int, width: int) -> list[str]:
     lines: list[str] = []
     hidden = diagnosis.findings[top:]
     if hidden:
-        cost_ns = sum(finding.lost_ns for finding in hidden)
+        cost_ns = sum(finding.counted_ns for finding in hidden)
         words = (
             f"{len(hidden)} smaller findings, {rate(cost_ns, diagnosis.evidence.duration_ns)}, "
             f"{share(cost_ns, diagnosis)} of all: --top {len(diagnosis.findings)}"
@@ -86,13 +86,10 @@ def _rest(diagnosis: Diagnosis, top: int, width: int) -> list[str]:
 
 
 def _not_explained(diagnosis: Diagnosis, width: int) -> list[str]:
-    unattributed_ns = diagnosis.evidence.unattributed_ns
     rows = [
-        (left.cost_ns, f"{Source(left.path).label}, {format_count(left.count)} times")
+        (left.cost_ns, f"{_left(left)}, {format_count(left.count)} times")
         for left in unexplained(diagnosis)
     ]
-    if unattributed_ns:
-        rows.insert(0, (unattributed_ns, "runnable, not running, and no event accounts for it"))
     if not rows:
         return []
     if len(rows) > _UNEXPLAINED:
@@ -116,6 +113,12 @@ class Unexplained:
     """The estimate where there is a calibration, else the net time."""
 
 
+def _left(left: Unexplained) -> str:
+    if left.path == UNATTRIBUTED:
+        return "unattributed: runnable, not running, and no event accounts for it"
+    return Source(left.path).label
+
+
 def unexplained(diagnosis: Diagnosis) -> list[Unexplained]:
     """What no rule claims by source, largest first."""
     groups: dict[Path, list[Share]] = {}
@@ -134,7 +137,7 @@ def unexplained(diagnosis: Diagnosis) -> list[Unexplained]:
 
 
 def _sum(diagnosis: Diagnosis, width: int) -> list[str]:
-    explained_ns = sum(finding.lost_ns for finding in diagnosis.findings)
+    explained_ns = sum(finding.counted_ns for finding in diagnosis.findings)
     left_ns = diagnosis.lost_ns - explained_ns
     about = "≈" if diagnosis.estimated else ""
     words = (

@@ -12,7 +12,7 @@ from noisetop.diagnosis.advice import (
     move_service,
     move_threads,
 )
-from noisetop.diagnosis.evidence import THROTTLED, Evidence, Share
+from noisetop.diagnosis.evidence import THROTTLED, UNATTRIBUTED, Evidence, Share
 from noisetop.diagnosis.finding import CannotTell, Confidence, Finding, Outcome
 from noisetop.diagnosis.rule import (
     ISOLATE,
@@ -37,7 +37,11 @@ _FEW = 0.001
 
 
 def _threads(evidence: Evidence) -> list[Share]:
-    return [share for share in evidence.shares if share.path[:1] == ("thread",) and share.path[1:]]
+    return [
+        share
+        for share in evidence.shares
+        if share.path[:1] == ("thread",) and share.path[1:] and share.path != UNATTRIBUTED
+    ]
 
 
 @rule(
@@ -154,7 +158,9 @@ def quota(evidence: Evidence, texts: Texts) -> Finding | None:
     source="D51, D99; sched-stats.rst",
 )
 def woken_late(evidence: Evidence, texts: Texts) -> Finding | None:
-    """Time between being woken and running."""
+    """Time between being woken and running, where it is not known who took it."""
+    if evidence.accounted:
+        return None
     finding = _with_waits("woken-late", "woken", [], evidence, texts)
     enough = _FEW * evidence.duration_ns
     return finding if finding and finding.wait_ns > enough else None

@@ -42,7 +42,7 @@ def _row(
     if finding.shares:
         cost = f"≈{cost}" if finding.estimated else "-"
     net = format_ns(finding.net_ns / seconds) if finding.shares else "-"
-    part = share(finding.lost_ns, diagnosis) if finding.shares else "-"
+    part = share(finding.cost_ns, diagnosis) if finding.counted_ns else "-"
     figures = f"{number:>2} {cost:>9} {net:>9} {part:>7}  "
     words = _shortened(wrapped(finding.cause, cause), cause)
     names = _shortened(wrapped(", ".join(_who(finding)), who), who)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from noisetop.counters.calibration import EntryCost
-from noisetop.diagnosis import Diagnosis, all_rules, diagnose
+from noisetop.diagnosis import Diagnosis, all_rules, diagnose, page
 from noisetop.diagnosis.evidence import Evidence, Realtime, Share
 from noisetop.diagnosis.finding import Rule
 from noisetop.events.origin import Origin
@@ -108,6 +108,16 @@ def test_first_line_is_short_and_plain(rule: Rule) -> None:
     assert not re.search(r"csd|kthread|hrtimer", rule.cause)
     assert rule.source
     assert rule.seen_as
+
+
+def test_what_no_event_accounts_for_is_not_explained() -> None:
+    """A victim that waited 204 ms beside 13 ms of known noise: that is no 100 %."""
+    waited = share("thread", "unattributed", net_ns=204_000_000)
+    diagnosis = diagnose(evidence(waited, share("softirq", "RCU", net_ns=13_000_000)))
+    assert names(diagnosis) == ["rcu-callbacks"]
+    assert diagnosis.unexplained == (waited,)
+    assert (diagnosis.explained_ns, diagnosis.unexplained_ns) == (13_000_000, 204_000_000)
+    assert "Explained 13.0 ms (6.0 %)" in " ".join(page.page_lines(diagnosis))
 
 
 def test_what_nothing_knows_is_not_explained() -> None:
@@ -298,11 +308,12 @@ def test_quota_with_what_was_waited(name: str) -> None:
     assert finding.cost_ns == 9_000
 
 
-def test_waits_alone_claim_no_noise() -> None:
+def test_waits_that_are_no_noise_count_as_lost() -> None:
     waits = {7: TaskWait({"woken": 4}, {"woken": SECOND_NS // 100}, 5_000)}
     diagnosis = diagnose(evidence(waits=waits))
     assert names(diagnosis) == ["woken-late"]
-    assert diagnosis.explained_ns == 0
+    assert diagnosis.explained_ns == diagnosis.lost_ns == SECOND_NS // 100
+    assert names(diagnose(replace(evidence(waits=waits), accounted=True))) == []
     short = {7: TaskWait({"woken": 4}, {"woken": SECOND_NS // 2000}, 5_000)}
     assert names(diagnose(evidence(waits=short))) == []
     assert names(diagnose(evidence())) == []
