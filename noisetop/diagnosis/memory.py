@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from noisetop.diagnosis.advice import move_threads
 from noisetop.diagnosis.evidence import Evidence
 from noisetop.diagnosis.finding import Confidence, Finding
@@ -93,4 +95,5 @@ def page_fault(evidence: Evidence, texts: Texts) -> Finding | None:
     if not evidence.fault_count:
         return None
     finding = finding_of("page-fault", "", (), evidence, texts)
-    return waiting(finding, evidence.fault_ns, evidence.fault_count)
+    beside = waiting(finding, evidence.fault_ns, evidence.fault_count)
+    return replace(beside, own_wait=True)

@@ -401,6 +401,7 @@ def test_behind_a_worker_stands_who_queued_its_work() -> None:
 
 def test_page_faults_stand_beside_the_noise() -> None:
     faulting = replace(evidence(share("softirq", "RCU", net_ns=5)), fault_count=7, fault_ns=900)
-    fault, callbacks = diagnose(faulting).findings
+    callbacks, fault = diagnose(faulting).findings
     assert (fault.rule, fault.net_ns, fault.wait_ns, fault.wait_count) == ("page-fault", 0, 900, 7)
-    assert callbacks.net_ns == diagnose(faulting).explained_ns == 5
+    assert callbacks.net_ns == diagnose(faulting).explained_ns == diagnose(faulting).lost_ns == 5
+    assert fault.is_own
