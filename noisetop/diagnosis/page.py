@@ -31,8 +31,9 @@ def page_lines(
     verbose: bool = False,
     changes: Sequence[Change] | None = None,
 ) -> list[str]:
-    """The page: a table of the findings by what they cost, details of the first of them, of all
-    with ``verbose``, then what no rule explains, then the sum."""
+    """The page: a table of the findings by what they cost, details of the first of them and of the
+    first that is self-inflicted, of all with ``verbose``, then what no rule explains, then the sum.
+    """
     page = _head(diagnosis, title, width)
     if audit:
         page += wrapped("Checks show the present setup of this machine: noisetop check.", width)
@@ -43,10 +44,12 @@ def page_lines(
         page += ["No noise was measured, so there is nothing to explain.", ""]
         return [*page, *_rest(diagnosis, top, width), *_sum(diagnosis, width)]
     page += [*table(diagnosis, top, width), ""]
-    shown = diagnosis.findings[: top if verbose else min(top, DETAILED)]
-    for number, finding in enumerate(shown, 1):
+    listed = list(enumerate(diagnosis.findings[:top], 1))
+    own = next((number for number, finding in listed if finding.is_own), 0)
+    shown = [one for one in listed if verbose or one[0] <= DETAILED or one[0] == own]
+    for number, finding in shown:
         page += [*details(number, finding, diagnosis, audit, width), ""]
-    if len(shown) < len(diagnosis.findings[:top]):
+    if len(shown) < len(listed):
         page += ["Details of all findings: noisetop diagnose -v", ""]
     return [*page, *_rest(diagnosis, top, width), *_sum(diagnosis, width)]
 
