@@ -6,25 +6,6 @@
 #include "frontend.h"
 #include "noise.h"
 
-/* The state kept for a task. */
-struct noise_task {
-	u64 since_ns; /* waits since */
-	u64 left_ns;  /* sleeps since; 0: does not, or not known */
-	u64 slept_ns; /* before the wait: see enum noise_slept */
-	u32 epoch;    /* noise_cpu.wait_epoch of the CPU that it waits for */
-	u32 waker;    /* see enum noise_waker */
-	u16 waker_cpu;
-	u16 wait_cpu;
-	u8 wait; /* enum noise_wait, plus one; 0: does not wait */
-	/* The softirq that it serves while it does not run, and the callback in that. */
-	u8 softirq;         /* vector plus one, 0: none */
-	u8 callback_source; /* plus one, 0: none */
-	u8 reserved;
-	u64 softirq_object;
-	u64 callback;
-	u64 callback_object;
-};
-
 /* A page fault on its way. */
 struct noise_fault {
 	u64 start_ns;

@@ -75,6 +75,10 @@ class Session:
         """``struct noise_event[]`` since the last call, after a pass over the rings. Those of one
         ring come in the order in which they ended. Empty where ``batch_limit`` is 0."""
 
+    def open_records(self) -> tuple[int, bytes]:
+        """Now, in ns, and ``struct noise_event[]`` that end now: threads that delay a victim, waits
+        and sleep that have begun. Raises TracerError."""
+
     def cpu_counters(self) -> bytes:
         """``struct noise_cpu_counters[]``: one per CPU, the watched ones first. Counts since the
         window started, up to now or to its end."""

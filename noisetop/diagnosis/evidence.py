@@ -26,6 +26,7 @@ from noisetop.events.interruption import (
     FAULT,
     INTERRUPTION,
     SIDE_LEVEL,
+    UNATTRIBUTED,
     Interruptions,
     Source,
     interrupting,
@@ -56,8 +57,6 @@ _KERNEL_THREADS = (
     *("khungtaskd", "kipmi", "ksmd", "ksoftirqd/", "kswapd", "ktimers/", "kworker/"),
     *("migration/", "napi/", "pr/", "rcu", "sugov:", "swapper/", "watchdogd"),
 )
-UNATTRIBUTED = ("thread", "unattributed")
-"""The path of time in which a victim waited and nothing is known to have run."""
 THROTTLED = "throttled"
 """In the place of a thread: the idle task ran although a victim wanted to."""
 
@@ -68,7 +67,7 @@ def is_program(path: Path) -> bool:
         len(path) > 1
         and path[0] == "thread"
         and path[1] != THROTTLED
-        and path != UNATTRIBUTED
+        and path != UNATTRIBUTED.path
         and not path[1].startswith(_KERNEL_THREADS)
     )
 
@@ -204,7 +203,7 @@ class Evidence:
     @property
     def unattributed_ns(self) -> int:
         """Noise that no event accounts for: runnable, not running."""
-        return sum(share.net_ns for share in self.shares if share.path == UNATTRIBUTED)
+        return sum(share.net_ns for share in self.shares if share.path == UNATTRIBUTED.path)
 
     @property
     def noise_ns(self) -> int:
@@ -397,6 +396,7 @@ def evidence_of(
         nohz_full=frozenset(_cpus(recording, "nohz_full")),
         waits=dict(recording.waits.by_task()),
         tasks=dict(recording.tasks),
+        accounted=bool(recording.victims),
         tick_stops=dict(tick_stops),
         realtime=realtime,
         machine=machine,

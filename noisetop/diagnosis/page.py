@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from noisetop.checks import CheckResult
 from noisetop.diagnosis import Diagnosis
 from noisetop.diagnosis.details import INDENT, details, rate, row, share, wrapped
-from noisetop.diagnosis.evidence import UNATTRIBUTED, Path, Share
+from noisetop.diagnosis.evidence import Path, Share
 from noisetop.diagnosis.saved import Change
 from noisetop.diagnosis.table import table
-from noisetop.events.interruption import Source
+from noisetop.events.interruption import UNATTRIBUTED, Source
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.styled import heading
 from noisetop.text.units import format_count, format_ns
@@ -117,7 +117,7 @@ class Unexplained:
 
 
 def _left(left: Unexplained) -> str:
-    if left.path == UNATTRIBUTED:
+    if left.path == UNATTRIBUTED.path:
         return "unattributed: runnable, not running, and no event accounts for it"
     return Source(left.path).label
 

@@ -12,7 +12,7 @@ from noisetop.diagnosis.advice import (
     move_service,
     move_threads,
 )
-from noisetop.diagnosis.evidence import THROTTLED, UNATTRIBUTED, Evidence, Share
+from noisetop.diagnosis.evidence import THROTTLED, Evidence, Share
 from noisetop.diagnosis.finding import CannotTell, Confidence, Finding, Outcome
 from noisetop.diagnosis.rule import (
     ISOLATE,
@@ -27,6 +27,7 @@ from noisetop.diagnosis.rule import (
     rule,
     waiting,
 )
+from noisetop.events.interruption import UNATTRIBUTED
 from noisetop.events.source_names import OWN
 
 _NAMED = 16
@@ -40,7 +41,7 @@ def _threads(evidence: Evidence) -> list[Share]:
     return [
         share
         for share in evidence.shares
-        if share.path[:1] == ("thread",) and share.path[1:] and share.path != UNATTRIBUTED
+        if share.path[:1] == ("thread",) and share.path[1:] and share.path != UNATTRIBUTED.path
     ]
 
 

@@ -82,3 +82,7 @@ class Source(NamedTuple):
     def label(self) -> str:
         """The path in one line."""
         return " › ".join(self.path)
+
+
+UNATTRIBUTED = Source(("thread", "unattributed"))
+"""Time in which a victim waited for its CPU and nothing is known to have run."""

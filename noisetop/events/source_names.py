@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions, Source, task_name
+from noisetop.events.interruption import (
+    INTERRUPTION,
+    UNATTRIBUTED,
+    Flag,
+    Interruptions,
+    Source,
+    task_name,
+)
 from noisetop.events.layout import Events, Layout, SourceKind
 from noisetop.events.symbols import SymbolTable
 from noisetop.tables.dictionary import Column, DictionaryEncoder
@@ -53,6 +60,8 @@ class Namer:
     """By kind: what its path depends on."""
 
     def __post_init__(self) -> None:
+        if self.layout.slept_new is not None:
+            self._intern(UNATTRIBUTED)  # beforehand: what is read ahead names others meanwhile
         self._traits = np.zeros(256, np.uint8)
         for number, kind in self.layout.kinds.items():
             self._traits[number] = _TRAITS.get(kind.identity, _NUMBER)

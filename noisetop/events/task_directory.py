@@ -139,7 +139,7 @@ class TaskDirectory:
 
     def as_dict(self, tid: int) -> dict[str, object]:
         """As ``--json`` shows it; 0 and empty where it is not known."""
-        group, parent = self.cgroup(tid), self.parent(tid)
+        group = self.cgroup(tid)
         return {
             "pid": self.pid(tid),
             "command": self.command(tid),
@@ -147,5 +147,9 @@ class TaskDirectory:
             "container": group.container or group.container_id,
             "container_id": group.container_id,
             "pod": group.pod,
-            "parent": {"pid": parent, "name": self.name(parent)} if parent else None,
+            "parent": self.parent_as_dict(self.parent(tid)),
         }
+
+    def parent_as_dict(self, pid: int) -> dict[str, object] | None:
+        """The same of a process that started another; None for 0."""
+        return {"pid": pid, "name": self.name(pid)} if pid else None

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import dataclass, field
 
 from noisetop.counters.period import PeriodCounters, Totals
+from noisetop.events.interruption import Interruptions
+from noisetop.events.victim_time import VictimTime, merged
 from noisetop.events.waits import WaitBook
 from noisetop.live.causes import LiveCauses
+from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.sample import Sample
 from noisetop.summary.summary import Summarizer, Summary
+from noisetop.tables.rows import joined
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.tracer import Tracer
 
@@ -28,6 +31,8 @@ class TracerFeed:
     title: str = ""
     _total: Summarizer = field(init=False)
     _total_waits: WaitBook = field(default_factory=WaitBook)
+    _total_victims: dict[int, VictimTime] = field(default_factory=dict)
+    _splitter: PeriodSplitter = field(default_factory=PeriodSplitter)
     _total_start_ns: int = 0
     _last_ns: int = 0
     _counters_at_start: Totals = field(init=False)
@@ -36,8 +41,14 @@ class TracerFeed:
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
+        self.tracer.reader.splits = True
         self._total = self._summarizer()
-        self._causes = LiveCauses(self.tracer.reader, self.tracer.target.cpus)
+        self._causes = LiveCauses(
+            self.tracer.reader,
+            self.tracer.target.cpus,
+            self.tracer.directory,
+            self.tracer.calibration,
+        )
         self._total_start_ns = self._last_ns = self.tracer.start_ns
         self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start
 
@@ -55,14 +66,15 @@ class TracerFeed:
         ended = self.stopper.wait_until(self._last_ns + self.interval_ns)
         if ended:
             self.tracer.stop_window()
-        now_ns = self.tracer.end_ns if ended else time.monotonic_ns()
-        table = self.tracer.read()
+        table, part, now_ns = self._read(ended=ended)
         counters, waits = self.tracer.counters.read(), self.tracer.reader.waits
         if self._reset_wanted.is_set():
             self._restart()
         interval = self._summarizer()
-        for summarizer in (self._total, interval):
-            summarizer.add(table)
+        self._total.add(table)
+        interval.add(part)
+        victims = self.tracer.reader.victims.close(now_ns)
+        self._total_victims = merged(self._total_victims, victims)
         self._total_waits.merge(waits)
         start_ns, self._last_ns = self._last_ns, now_ns
         since_last, self._counters_at_last = self._counters_at_last, counters
@@ -71,13 +83,26 @@ class TracerFeed:
         total = self._between(self._counters_at_start, counters, *total_ns)
         latest = self._between(since_last, counters, start_ns, now_ns)
         sample = Sample(
-            total=self._summary(self._total, self._total_waits, total_ns, total),
-            interval=self._summary(interval, waits, (start_ns, now_ns), latest),
+            total=self._summary(
+                self._total, self._total_waits, self._total_victims, total_ns, total
+            ),
+            interval=self._summary(interval, waits, victims, (start_ns, now_ns), latest),
             diagnosis=self._causes.latest,
             ended=(self.stopper.reason or "duration reached") if ended else "",
         )
         waits.clear()
         return sample
+
+    def _read(self, *, ended: bool) -> tuple[Interruptions, Interruptions, int]:
+        """What was traced since the last call; the part of it and of what goes on that lies in this
+        interval; and the end of that."""
+        table = self.tracer.read()
+        if ended:
+            until_ns, still = self.tracer.end_ns, table[:0]
+        else:
+            until_ns, still, unattributed = self.tracer.settle()
+            table = joined([table, unattributed])
+        return table, self._splitter.split(table, still, until_ns), until_ns
 
     def _between(self, before: Totals, after: Totals, start_ns: int, end_ns: int) -> PeriodCounters:
         return self.tracer.counters.between(before, after, start_ns, end_ns)
@@ -87,6 +112,7 @@ class TracerFeed:
         self._reset_wanted.clear()
         self._total = self._summarizer()
         self._total_waits.clear()
+        self._total_victims = {}
         self._causes.restart()
         self._total_start_ns = self._last_ns
         self._counters_at_start = self._counters_at_last
@@ -95,11 +121,13 @@ class TracerFeed:
         self,
         summarizer: Summarizer,
         waits: WaitBook,
+        victims: dict[int, VictimTime],
         period_ns: tuple[int, int],
         counters: PeriodCounters,
     ) -> Summary:
+        tasks = self.tracer.reader.tasks
         return summarizer.summary(
-            *period_ns, counters, tasks=self.tracer.reader.tasks, waits=waits.by_task()
+            *period_ns, counters, tasks=tasks, waits=waits.by_task(), victims=victims
         )
 
     def reset(self) -> None:

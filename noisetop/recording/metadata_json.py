@@ -11,6 +11,7 @@ from noisetop.events.interruption import Interruptions, Source
 from noisetop.events.task_directory import Details, TaskDirectory
 from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
+from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait, WaitBook
 from noisetop.recording.recording import Recording
 
@@ -63,6 +64,18 @@ def about_from_dict(content: dict[str, Any]) -> About:
     )
 
 
+_VICTIM_TIMES = (
+    "wall_ns",
+    "on_cpu_ns",
+    "self_ns",
+    "throttled_ns",
+    "blocked_ns",
+    "unattributed_ns",
+    "run_ns",
+    "delay_ns",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """What is complete only after all chunks of a recording were read."""
@@ -73,6 +86,7 @@ class Named:
     triggers: list[Trigger]
     waits: WaitBook
     stacks: dict[int, tuple[str, ...]]
+    victims: dict[int, VictimTime]
 
 
 def names_as_dict(recording: Recording) -> dict[str, Any]:
@@ -84,6 +98,7 @@ def names_as_dict(recording: Recording) -> dict[str, Any]:
         **recording.directory.details.to_file(),
         "triggers": [list(trigger) for trigger in recording.triggers],
         "waits": waits_as_dict(recording.waits.by_task()),
+        "victims": [victim_as_list(one) for one in recording.victims.values()],
         "stacks": {str(key): list(stack) for key, stack in sorted(recording.stacks.items())},
     }
 
@@ -98,6 +113,7 @@ def names_from_dict(content: dict[str, Any]) -> Named:
         directory=TaskDirectory(tasks, infos_from_dict(content.get("task_infos", {})), details),
         triggers=triggers_from_list(content.get("triggers", [Trigger()])),
         waits=WaitBook.of(waits_from_dict(content.get("waits", {}))),
+        victims={one.tid: one for one in map(victim_from_list, content.get("victims", []))},
         stacks={
             int(key): tuple(map(str, stack)) for key, stack in content.get("stacks", {}).items()
         },
@@ -117,6 +133,7 @@ def recording_of(
         read_chunks=read_chunks,
         triggers=names.triggers,
         waits=names.waits,
+        victims=names.victims,
         stacks=names.stacks,
         counters=about.counters,
         tasks=names.tasks,
@@ -124,6 +141,28 @@ def recording_of(
         ended=about.ended,
         damage=about.damage,
     )
+
+
+def victim_as_list(one: VictimTime) -> list[Any]:
+    """Ready for the json module; victim_from_list() is its inverse."""
+    contention = [[list(source.path), ns] for source, ns in one.contention.items()]
+    times = [getattr(one, name) for name in _VICTIM_TIMES]
+    return [one.tid, *times, dict(one.noise_ns), contention]
+
+
+def victim_from_list(content: Any) -> VictimTime:
+    """Raises ValueError or TypeError on what we did not write."""
+    tid, *times, noise_ns, contention = content
+    named = {name: int(ns) for name, ns in zip(_VICTIM_TIMES, times, strict=True)}
+    found = VictimTime(
+        tid=int(tid),
+        noise_ns={str(origin): int(ns) for origin, ns in noise_ns.items()},
+        contention={Source(tuple(map(str, path))): int(ns) for path, ns in contention},
+        **named,
+    )
+    if not found.adds_up():
+        raise ValueError("the time of a victim does not add up")
+    return found
 
 
 def waits_as_dict(waits: Mapping[int, TaskWait]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from noisetop.events.layout import Events, Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import SymbolTable
 from noisetop.events.task_directory import DETAILS, Details, TaskDirectory
+from noisetop.events.victim_time import ANY_TASK
 from noisetop.recording.growing_events import GrowingEvents
 from noisetop.recording.occurring_symbols import OccurringSymbols
 from noisetop.recording.prefetch import read_ahead
@@ -224,6 +225,7 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
     reader = RecordReader(layout, names, own_pid=own_pid)
     said = blocks.said
     cpus = tuple(map(int, head["cpus"]))
+    follows = dict(head["metadata"]).get("victims", ANY_TASK) != ANY_TASK
     end_ns = int(said.get("end_ns") or _last_end_ns(content, blocks, layout))
     if end_ns < blocks.start_ns:
         raise ValueError("it ends before it starts")
@@ -237,9 +239,10 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
         triggers=reader.join.triggers,
         waits=reader.waits,
         stacks=_stacks_of(said),
-        read_chunks=lambda: _chunks(path, content, blocks, reader),
+        read_chunks=lambda: _chunks(path, content, blocks, reader, end_ns, follows),
         counters=_counters_of(dict(head["metadata"]) | said, blocks, layout, cpus),
         tasks=reader.tasks,
+        victims=reader.victims.told,
         ended=str(said.get("ended", "")),
         damage=blocks.damage or ("" if "end_ns" in said else "it was cut short"),
     )
@@ -332,13 +335,19 @@ def _stacks_of(said: dict[str, Any]) -> dict[int, tuple[str, ...]]:
 
 
 def _chunks(
-    path: Path, content: mmap.mmap, blocks: _Blocks, reader: RecordReader
+    path: Path,
+    content: mmap.mmap,
+    blocks: _Blocks,
+    reader: RecordReader,
+    end_ns: int,
+    follows: bool,
 ) -> Iterator[Interruptions]:
-    reader.restart()
+    reader.restart(blocks.start_ns, follows=follows)
     for batch in read_ahead(_batches(path, content, blocks, reader)):
         with _damage_told(path):
             table = reader.join_triggers(batch)
         yield table
+    reader.victims.close(end_ns)
 
 
 def _batches(

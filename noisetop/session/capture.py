@@ -121,6 +121,7 @@ def _metadata(tracer: Tracer) -> dict[str, object]:
         "command": shlex.join(["noisetop", *sys.argv[1:]]),
         "target": tracer.target.title,
         "pid": tracer.target.pid,
+        "victims": tracer.target.victims,
         "own_pid": os.getpid(),
         "housekeeping": format_cpu_list(tracer.housekeeping),
         "started": now.isoformat(timespec="milliseconds"),

@@ -24,4 +24,5 @@ def summary_from(recording: Recording, summarizer: Summarizer) -> Summary:
         recording.counters,
         tasks=recording.tasks,
         waits=recording.waits.by_task(),
+        victims=recording.victims,
     )

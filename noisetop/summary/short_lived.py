@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from noisetop._tables import add_up
 from noisetop.events.interruption import Interruptions
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.task_names import TaskInfo
+from noisetop.events.trigger import Trigger
+from noisetop.summary.trigger_totals import TriggerSummary, largest_first
 from noisetop.tables.dictionary import DictionaryEncoder
 from noisetop.tables.group_sums import COUNT, TOTAL, Sums, no_sums, widened
 
@@ -16,6 +19,10 @@ _LIMIT = 1 << 16
 """Tasks that are kept apart: some machines start that many in a few minutes."""
 _FEWEST = 2
 """Starts that make a row."""
+
+
+STARTED = "started"
+"""Context of what stands for a trigger where that is all the tasks of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,27 @@ class ShortLived:
     count: int
     """Interruptions by them."""
     net_ns: int
+
+    @property
+    def trigger(self) -> Trigger:
+        """Stands for all of them among the tasks of a source."""
+        return Trigger(self.name, self.starter, context=STARTED)
+
+
+def with_short_lived(
+    tasks: Iterable[TriggerSummary], rows: Iterable[ShortLived], directory: TaskDirectory
+) -> tuple[TriggerSummary, ...]:
+    """The tasks of a source, largest first, those of a row as one."""
+    groups = {(one.name, one.starter): one.trigger for one in rows}
+
+    def named(tid: int) -> Trigger | None:
+        return groups.get((directory.name(tid), starter_of(tid, directory.infos.get(tid))))
+
+    if not groups:
+        return largest_first(tasks)
+    return largest_first(
+        replace(one, trigger=named(one.trigger.tid) or one.trigger) for one in tasks
+    )
 
 
 class _Group(NamedTuple):
@@ -70,7 +98,8 @@ class StartedTasks:
         if len(self._tids) > _LIMIT:
             self._folded = self._groups(directory, self._first_ns)
             infos = (directory.infos.get(tid) for tid in self._tids)
-            self._folded_ns = max(info.started_ns for info in infos if info)
+            started_ns = (info.started_ns for info in infos if info)
+            self._folded_ns = max([self._folded_ns, *started_ns])
             self._tids, self._sums, self._encoder = [], no_sums(), DictionaryEncoder(1)
 
     def _new(self, tid: int) -> int:
@@ -95,13 +124,15 @@ class StartedTasks:
             info = directory.infos.get(tid)
             if info is None or info.kernel or info.started_ns < max(start_ns, 1):
                 continue
-            one = found.setdefault(_Group(directory.name(tid), _starter(tid, info)), _Sum())
+            one = found.setdefault(_Group(directory.name(tid), starter_of(tid, info)), _Sum())
             one.starts += info.started_ns > self._folded_ns
             one.count += sums[COUNT]
             one.net_ns += sums[TOTAL]
         return found
 
 
-def _starter(tid: int, info: TaskInfo) -> int:
-    """A thread is started by its own process."""
+def starter_of(tid: int, info: TaskInfo | None) -> int:
+    """PID of the process that started a task; of a thread that is its own. 0: not known."""
+    if info is None:
+        return 0
     return info.parent if tid == info.tgid else info.tgid

@@ -20,10 +20,11 @@ from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
+from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait
 from noisetop.summary.cost import cost_of, cost_range, entry_kind
 from noisetop.summary.max_single import LongestIntervals
-from noisetop.summary.short_lived import ShortLived, StartedTasks
+from noisetop.summary.short_lived import ShortLived, StartedTasks, with_short_lived
 from noisetop.summary.trigger_totals import (
     TASKS,
     TriggerSummary,
@@ -33,6 +34,9 @@ from noisetop.summary.trigger_totals import (
 from noisetop.tables.group_sums import COUNT, TOTAL, Sums, counted, no_sums, widened
 from noisetop.tables.histogram import BUCKETS, Counts, percentile_ns
 from noisetop.tables.rows import select
+
+_TASKS_KEPT = 1024
+"""Tasks of a source on one CPU that are told apart: those that come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,8 @@ class SourceSummary:
     entry: EntryCost | None = None
     """That cost; None: not calibrated."""
     tasks: tuple[TriggerSummary, ...] = ()
-    """Of a thread the tasks that ran, by the ``tid`` of what stands for a trigger; largest first,
-    together ``count`` and ``net_ns``."""
+    """Of a thread the tasks that ran, by the ``tid`` of what stands for a trigger, or
+    ShortLived.trigger; largest first, together ``count`` and ``net_ns``."""
 
     @property
     def cost_ns(self) -> int | None:
@@ -180,6 +184,20 @@ class VictimWait:
 
 
 @dataclass(frozen=True, slots=True)
+class Victim:
+    """A thread, and where its time went."""
+
+    name: str
+    time: VictimTime
+
+    @property
+    def lost_ns(self) -> int:
+        """What it could have used and did not get."""
+        time = self.time
+        return time.wall_ns - time.on_cpu_ns - time.self_ns - time.blocked_ns
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """Everything that a view shows about a period."""
 
@@ -192,6 +210,8 @@ class Summary:
     """Names of victims by tid."""
     waits: tuple[VictimWait, ...] = ()
     """Of the victims, longest first."""
+    victims: tuple[Victim, ...] = ()
+    """Where the time of each of them went; who lost most first."""
     short_lived: tuple[ShortLived, ...] = ()
     """Tasks that are started again and again, most starts first."""
     directory: TaskDirectory = field(default_factory=TaskDirectory, compare=False)
@@ -273,6 +293,11 @@ def _longest_first(
     return tuple(sorted(found, key=lambda one: (-one.wait.sum_ns, one.tid)))
 
 
+def _victims(victims: Mapping[int, VictimTime], tasks: Mapping[int, str]) -> tuple[Victim, ...]:
+    found = [Victim(tasks.get(tid, ""), time) for tid, time in victims.items()]
+    return tuple(sorted(found, key=lambda one: (-one.lost_ns, -one.time.run_ns, one.time.tid)))
+
+
 class _Row(NamedTuple):
     """What a row of the figures is about."""
 
@@ -313,7 +338,7 @@ class Summarizer:
     intervals: LongestIntervals = field(default_factory=lambda: LongestIntervals(keep=1))
     """Finds the longest intervals; say how many to keep."""
     _by_trigger: TriggerTotals = field(init=False)
-    _by_task: TriggerTotals = field(default_factory=lambda: TriggerTotals(TASKS))
+    _by_task: TriggerTotals = field(default_factory=lambda: TriggerTotals(TASKS, _TASKS_KEPT))
     _threads: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
     """By source: whether it is a thread."""
     _started: StartedTasks = field(default_factory=StartedTasks)
@@ -370,13 +395,16 @@ class Summarizer:
         counters: PeriodCounters | None = None,
         tasks: dict[int, str] | None = None,
         waits: Mapping[int, TaskWait] | None = None,
+        victims: Mapping[int, VictimTime] | None = None,
     ) -> Summary:
         """What was added so far, as the summary of the period from ``start_ns`` to ``end_ns``."""
         by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
         side: dict[int, list[SourceSummary]] = {}
         moments: list[tuple[int, Source, int]] = []
         counters = counters or PeriodCounters()
-        for row, found in zip(self._rows, self._by_row(counters.of(CALIBRATION)), strict=True):
+        short_lived = self._started.rows(self.directory, start_ns)
+        found_rows = self._by_row(counters.of(CALIBRATION), short_lived)
+        for row, found in zip(self._rows, found_rows, strict=True):
             if not row.is_side:
                 by_cpu.setdefault(row.cpu, []).append(found)
             elif found.source.noise_class in event_classes():
@@ -395,11 +423,14 @@ class Summarizer:
             counters.with_events(moments),
             tasks,
             _longest_first(waits or {}, tasks),
-            self._started.rows(self.directory, start_ns),
+            _victims(victims or {}, tasks),
+            short_lived,
             self.directory,
         )
 
-    def _by_row(self, calibration: Calibration) -> Iterator[SourceSummary]:
+    def _by_row(
+        self, calibration: Calibration, short_lived: Sequence[ShortLived]
+    ) -> Iterator[SourceSummary]:
         """Row by row. The numbers leave NumPy together: one by one they are most of the cost."""
         noise, idle, carried = self._noise.tolist(), self._idle.tolist(), self._entries.tolist()
         carried += [0] * (len(self._rows) - len(carried))
@@ -422,7 +453,7 @@ class Summarizer:
                 origin=about.origin,
                 entries=carried[row],
                 entry=entries[row],
-                tasks=tasks.get(row, ()),
+                tasks=with_short_lived(tasks.get(row, ()), short_lived, self.directory),
             )
 
     def _cpu(

@@ -26,6 +26,7 @@ from noisetop.events.layout import Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import KALLSYMS, SymbolTable, read_kallsyms
 from noisetop.events.task_directory import TaskDirectory
+from noisetop.events.victim_time import ANY_TASK
 from noisetop.machine import affinity, system
 from noisetop.machine.proc_interrupts import softirq_names
 from noisetop.recording.raw_file import offline_block
@@ -89,6 +90,7 @@ class Tracer:
     _hotplug: HotplugWatch = field(init=False)
     _names_writer: NamesWriter | None = None
     _symbols: SymbolTable | None = None
+    _complete_ns: int = 0
     _processes: ProcessWatch = field(default_factory=ProcessWatch)
     _lost: tuple[str, ...] = ()
     _not_taken: frozenset[str] = frozenset()
@@ -245,6 +247,7 @@ class Tracer:
         """What begins from now on counts; a recording learns the moment, and as it grows the names
         that ``names_blocks`` gives."""
         self.start_ns = self._session.start_window()
+        self.reader.restart(self.start_ns, follows=self.target.victims != ANY_TASK)
         self._hotplug = HotplugWatch(self.target.cpus, self._cpus_changed)
         self._hotplug.open()
         self.counters.start()
@@ -294,7 +297,7 @@ class Tracer:
 
     def read(self) -> Interruptions:
         """What was traced since the last call; all of it once the window has ended."""
-        complete_ns = time.monotonic_ns()
+        self._complete_ns = complete_ns = time.monotonic_ns()
         records = np.frombuffer(self._session.read(), self.layout.event)
         batch = self.reader.take(records, last=bool(self.end_ns), complete_ns=complete_ns)
         table = self.reader.join_triggers(batch)
@@ -309,6 +312,13 @@ class Tracer:
         return TaskDirectory(
             self.reader.tasks, self.reader.task_names.infos, self._processes.details
         )
+
+    def settle(self) -> tuple[int, Interruptions, Interruptions]:
+        """After read(), where that is not the last one: up to when it was complete, the threads
+        that went on then, and rows for what nothing accounts for."""
+        _, opened = self._session.open_records()
+        events = np.frombuffer(opened, self.layout.event)
+        return self._complete_ns, *self.reader.settle(events, self._complete_ns)
 
     def append(self, content: bytes) -> None:
         """Writes to the recording, between the blocks of the drain thread: all or nothing.
