@@ -19,14 +19,16 @@ import pytest
 
 from noisetop.machine import system
 from tests.kernel import program
-from tests.kernel.loads import PATIENCE_S, Workload, stop
-from tests.kernel.provoked import FIRST, heavy, undisturbed, urgent
+from tests.kernel.loads import PATIENCE_S, Workload, prepared, stop
+from tests.kernel.provoked import urgent
 from tests.kernel.provoked import program as python
 
 pytestmark = pytest.mark.kernel
 
 SENDER_CPU = min(system.online_cpus())
 VICTIM_CPU = max(system.online_cpus())
+URGENT = os.sched_param(1)
+HEAVY = -20
 LEFT = 0.05
 """Of what a culprit cost, at most, when its remedy was typed."""
 Document = dict[str, Any]
@@ -79,6 +81,32 @@ def assert_measured_is_not_accused(document: Document, *names: str) -> None:
             assert accused.isdisjoint(names), told(document)
 
 
+@contextlib.contextmanager
+def undisturbed(act: str) -> Iterator[Workload]:
+    """A load in action with real-time priority: programs of others neither take turns with its
+    victim nor slow down who acts."""
+    with prepared(VICTIM_CPU, SENDER_CPU, act) as load:
+        for tid in load.tids.values():
+            os.sched_setscheduler(tid, os.SCHED_FIFO, URGENT)
+        load.begin()
+        yield load
+
+
+@contextlib.contextmanager
+def spinning() -> Iterator[Workload]:
+    """A normal program that has most of its CPU."""
+    with prepared(VICTIM_CPU, SENDER_CPU, "spin:100:0") as load:
+        for tid in load.tids.values():
+            os.setpriority(os.PRIO_PROCESS, tid, HEAVY)
+        load.begin()
+        yield load
+
+
+def of_process(pid: int) -> list[str]:
+    """What it loses on the victim's CPU."""
+    return ["-p", str(pid), "-c", str(VICTIM_CPU)]
+
+
 BARRIERS = f"""
 import ctypes, platform, time
 libc = ctypes.CDLL(None)
@@ -97,9 +125,9 @@ def test_another_process_calls_for_barriers_of_all_that_registered(tmp_path: Pat
     with (
         python(SENDER_CPU, BARRIERS) as pid,
         urgent([pid]),
-        undisturbed(VICTIM_CPU, SENDER_CPU, "spin:100:0") as load,
+        undisturbed("spin:100:0") as load,
     ):
-        target = ["-p", str(load.pid)]
+        target = of_process(load.pid)
         document = until(
             lambda: diagnose(*target, "--save", saved, "--force"),
             lambda seen: seen["findings"][0]["key"] == "membarrier-global:barriers",
@@ -116,12 +144,6 @@ def test_another_process_calls_for_barriers_of_all_that_registered(tmp_path: Pat
         assert finding["key"] in {one["key"] for one in again["findings"]}
 
 
-@contextlib.contextmanager
-def spinning() -> Iterator[Workload]:
-    with undisturbed(VICTIM_CPU, SENDER_CPU, "spin:2000:0") as load:
-        yield load
-
-
 @pytest.mark.parametrize(
     ("kind", "rule", "remedy"),
     [
@@ -133,24 +155,24 @@ def test_a_thread_of_the_program_changes_its_memory(
     kind: str, rule: str, remedy: str, tmp_path: Path
 ) -> None:
     saved = tmp_path / "before.json"
-    with undisturbed(VICTIM_CPU, SENDER_CPU, f"{kind}:2000:0") as load:
+    with undisturbed(f"{kind}:2000:0") as load:
         document = until(
-            lambda: diagnose("-p", str(load.pid), "--save", saved, "--force"),
+            lambda: diagnose(*of_process(load.pid), "--save", saved, "--force"),
             lambda seen: seen["findings"][0]["key"] == f"{rule}:{kind}",
         )
         finding = document["findings"][0]
         assert finding["origins"] == ["program"]
         assert f"{kind} {load.tids[kind]}" in finding["culprits"][0]["label"]
         assert finding["remedy"].startswith(remedy)
-    with spinning() as load:
-        assert_relieved(saved, finding["key"], "-p", str(load.pid))
+    with undisturbed("spin:2000:0") as load:
+        assert_relieved(saved, finding["key"], *of_process(load.pid))
 
 
 def test_the_allocator_of_a_thread_is_told_to_keep_its_memory(tmp_path: Path) -> None:
     saved = tmp_path / "before.json"
-    with undisturbed(VICTIM_CPU, SENDER_CPU, "malloc:0:0") as load:
+    with undisturbed("malloc:0:0") as load:
         document = until(
-            lambda: diagnose("-p", str(load.pid), "--save", saved, "--force"),
+            lambda: diagnose(*of_process(load.pid), "--save", saved, "--force"),
             lambda seen: seen["findings"][0]["key"] == "unmap:malloc",
         )
     finding = document["findings"][0]
@@ -161,8 +183,8 @@ def test_the_allocator_of_a_thread_is_told_to_keep_its_memory(tmp_path: Path) ->
     with pytest.MonkeyPatch.context() as patch:
         for name, value in typed.items():
             patch.setenv(name, value)
-        with undisturbed(VICTIM_CPU, SENDER_CPU, "malloc:0:0") as load:
-            assert_relieved(saved, finding["key"], "-p", str(load.pid))
+        with undisturbed("malloc:0:0") as load:
+            assert_relieved(saved, finding["key"], *of_process(load.pid))
 
 
 @contextlib.contextmanager
@@ -179,7 +201,7 @@ def redis(folder: Path) -> Iterator[int]:
     )
     try:
         program.wait_for((folder / "socket").exists, "redis-server")
-        os.sched_setscheduler(process.pid, os.SCHED_FIFO, FIRST)
+        os.sched_setscheduler(process.pid, os.SCHED_FIFO, URGENT)
         yield process.pid
     finally:
         stop(process)
@@ -209,7 +231,7 @@ def test_redis_sends_packets_to_its_own_machine(tmp_path: Path) -> None:
     """Its noise is mostly its own, and no network card has a part in it."""
     saved = tmp_path / "before.json"
     with redis(tmp_path) as pid:
-        target = ["-p", str(pid)]
+        target = of_process(pid)
         with redis_benchmark("-p", PORT):
             document = until(
                 lambda: diagnose(*target, "--save", saved, "--force"),
@@ -255,14 +277,15 @@ def test_a_script_starts_short_programs_on_the_cpu(mode: str, tmp_path: Path) ->
     """They are gone when somebody looks, so the script is named, and moved."""
     saved = tmp_path / "before.json"
     with (
-        heavy(VICTIM_CPU, SENDER_CPU, "spin:100:0") as load,
+        spinning() as load,
         script(tmp_path, "ls /usr/bin") as pid,
     ):
-        target = [mode, str(load.pid) if mode == "-p" else str(VICTIM_CPU), "-d", "2s"]
+        target = of_process(load.pid) if mode == "-p" else ["-c", str(VICTIM_CPU)]
+        target += ["-d", "2s"]
 
         def is_first(document: Document) -> bool:
             first = document["findings"][0]
-            return first["key"] == "other-program" and first["culprits"][0]["pid"] == pid
+            return bool(first["key"] == "other-program" and first["culprits"][0]["pid"] == pid)
 
         document = until(lambda: diagnose(*target, "--save", saved, "--force"), is_first)
         finding = document["findings"][0]
