@@ -20,8 +20,8 @@ import pytest
 from noisetop.machine import system
 from tests.kernel import program
 from tests.kernel.loads import PATIENCE_S, Workload, prepared, stop
-from tests.kernel.provoked import urgent
 from tests.kernel.provoked import program as python
+from tests.kernel.provoked import urgent
 
 pytestmark = pytest.mark.kernel
 
