@@ -65,8 +65,8 @@ def _show(tracer: Tracer, seconds: int, figures: dict[str, float]) -> None:
     tracer.read()
     stopper = Stopper()
     events, before_ms, began_s = tracer.event_count, _cpu_ms(), time.monotonic()
-    feed = TracerFeed(tracer, stopper, 1_000_000_000)
-    load_output("plain").run(feed, io.StringIO(), Settings(count=seconds))
+    feed = TracerFeed(tracer, stopper, 1_000_000_000, count=seconds)
+    load_output("plain").run(feed, io.StringIO(), Settings())
     elapsed_s = time.monotonic() - began_s
     figures["events/s"] = (tracer.event_count - events) / elapsed_s
     figures["live view, own CPU ms/s"] = (_cpu_ms() - before_ms) / elapsed_s

@@ -141,6 +141,11 @@ def layout() -> dict[str, Any]:
     Raises OSError where libbpf cannot parse the object.
     """
 
+def host_tasks() -> list[tuple[int, int, int]]:
+    """Of each task of this PID namespace: its number here, the kernel's own number, and the level
+    of its control group (v2) below the kernel's root. Raises OSError where the kernel has no BTF,
+    or no permission is given."""
+
 def programs() -> dict[str, str]:
     """The section of each program of the embedded object, by its name. Raises OSError."""
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import difflib
+import errno
 import os
 import re
 import signal
 import sys
+import warnings
 from typing import NoReturn
 
 from noisetop.command_line.exit_statuses import SIGNAL_BASE
 from noisetop.command_line.parser import command_parser, takes_workload
 from noisetop.commands import DEFAULT_COMMAND, all_commands, command_names, load_command
-from noisetop.errors import NoisetopError, UsageError
+from noisetop.errors import EXIT_FAILURE, NoisetopError, UsageError
+from noisetop.text.sanitize import printable
+from noisetop.text.standard_streams import end_stdout, open_standard_streams
 from noisetop.version import version
 
 _INTERVAL = re.compile(r"\d")
@@ -77,17 +80,38 @@ def main() -> NoReturn:
     """Entry point of the ``noisetop`` command."""
     # NumPy's linear algebra would start a thread for each CPU, and nothing here uses it.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # NumPy's about damaged files: their readers judge those
+    open_standard_streams()
     try:
-        status = run(sys.argv[1:])
-        sys.stdout.flush()
+        status = _run_and_flush(sys.argv[1:])
     except NoisetopError as error:
-        print(f"noisetop: {error}", file=sys.stderr)
+        print(f"noisetop: {printable(str(error))}", file=sys.stderr)
         status = error.exit_code
-    except BrokenPipeError:
-        # The reader has gone (| head): point stdout elsewhere, so that exit does not complain.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except BrokenPipeError:  # the reader has gone (| head)
         status = 0
+    except OSError as error:
+        print(f"noisetop: {printable(_line_of(error))}", file=sys.stderr)
+        status = EXIT_FAILURE
     except KeyboardInterrupt:
         status = SIGNAL_BASE + signal.SIGINT
+    end_stdout()
     sys.exit(status)
+
+
+def _line_of(error: OSError) -> str:
+    """What the user can mend; raises the error where that is not known."""
+    if error.errno == errno.EMFILE:
+        return "too few open files: ulimit -n 65536"
+    if error.filename is None:
+        raise error
+    return f"{error.filename}: {error.strerror}"
+
+
+def _run_and_flush(argv: list[str]) -> int:
+    try:
+        status = run(argv)
+    except SystemExit:  # argparse has printed the help
+        status = 0
+    sys.stdout.flush()
+    return status

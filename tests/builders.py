@@ -132,6 +132,7 @@ class FakeFeed:
         self.resets = 0
         self.wakes = 0
         self.diagnosing = False
+        self.interrupted = False
         self._items: queue.SimpleQueue[Sample | Exception | None] = queue.SimpleQueue()
         self.push(*items)
 

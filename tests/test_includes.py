@@ -13,7 +13,7 @@ import pytest
 
 PROJECT = Path(__file__).parents[1]
 FOLDERS = ("bpf", "noisetop/native")
-GENERATED = {"noisetop.skel.h"}
+GENERATED = {"noisetop.skel.h", "host_tasks.skel.h"}
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.MULTILINE)
 BPF_SOURCES = sorted(path.name for path in (PROJECT / "bpf").glob("*.bpf.c"))
 

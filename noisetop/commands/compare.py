@@ -42,6 +42,9 @@ EXAMPLES = (
     ),
 )
 
+_SMALLEST_ALPHA = 0.0001
+"""A smaller one takes more permutations than anybody waits for."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
@@ -67,8 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compares and prints."""
-    if not 0 < args.alpha < 1:
-        raise UsageError("--alpha takes a rate between 0 and 1, as in 0.01")
+    if not _SMALLEST_ALPHA <= args.alpha < 1:
+        raise UsageError(f"--alpha takes a rate from {_SMALLEST_ALPHA} to below 1, as in 0.01")
     if args.top < 0:
         raise UsageError("--top takes a number, 0 or more")
     content, lines = _compare(args)

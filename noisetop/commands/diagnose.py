@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ from noisetop.recording.open import open_recording
 from noisetop.recording.recording import Recording
 from noisetop.session.notice import notice
 from noisetop.session.options import add_run_arguments, named_victims
+from noisetop.session.temporary import temporary_folder
 from noisetop.session.traced_run import TracedRun
 from noisetop.text.terminal_output import add_pager_argument, print_lines
 from noisetop.version import version
@@ -99,10 +99,10 @@ def run(args: argparse.Namespace) -> int:
         title = str(args.file)
         diagnosis, audit = _judge(recording)
     else:
-        with tempfile.TemporaryDirectory(prefix="noisetop-") as folder:
+        with temporary_folder() as folder:
             # Programs that end meanwhile are known from before, those that began from after.
             realtime = _realtime(AuditedMachine())
-            recording, status = _trace(args, Path(folder) / "live.noisetop")
+            recording, status = _trace(args, folder / "live.noisetop")
             title = str(recording.metadata.get("target") or "") if named_victims(args) else ""
             pid = int(recording.metadata.get("pid") or 0) or None
             diagnosis, audit = _judge(recording, realtime=realtime, pid=pid)

@@ -6,8 +6,8 @@ import argparse
 import importlib
 import shutil
 import sys
-import tempfile
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 from noisetop.command_line.command import Example
@@ -15,6 +15,7 @@ from noisetop.errors import UsageError
 from noisetop.live.feed import TracerFeed
 from noisetop.live_outputs import add_output_arguments, chosen_output
 from noisetop.session.options import add_run_arguments
+from noisetop.session.temporary import temporary_file
 from noisetop.session.traced_run import TracedRun
 from noisetop.text.units import parse_duration
 
@@ -63,21 +64,23 @@ def run(args: argparse.Namespace) -> int:
     if args.count is not None and args.count < 1:
         raise UsageError("the number of samples must be at least 1")
     output, settings = chosen_output(args, terminal=sys.stdout.isatty() and not args.interval)
-    with tempfile.TemporaryFile() as written:
-        # What the command writes waits until the terminal is free again.
+    # What the command writes waits until the terminal is free again.
+    waits = bool(args.workload) and output.owns_terminal
+    with temporary_file() if waits else nullcontext() as written:
         run = TracedRun(
             args,
             output=args.output,
             live=True,
-            workload_output_fd=written.fileno() if output.owns_terminal else -1,
+            workload_output_fd=written.fileno() if written else -1,
         )
         for module in output.preload:
             threading.Thread(target=importlib.import_module, args=(module,)).start()
         with run:
             with run.tracing() as tracer:
-                feed = TracerFeed(tracer, run.stopper, interval_ns, run.target.title)
+                feed = TracerFeed(tracer, run.stopper, interval_ns, run.target.title, args.count)
                 output.run(feed, sys.stdout, settings)
             status = run.status()
-        written.seek(0)
-        shutil.copyfileobj(written, sys.stdout.buffer)
+        if written:
+            written.seek(0)
+            shutil.copyfileobj(written, sys.stdout.buffer)
     return status

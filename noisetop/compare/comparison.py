@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from noisetop.compare.sample import Durations, Sample, Table
 from noisetop.compare.statistics import (
     PERMUTATIONS,
+    Vector,
     beyond_count,
     bootstrap_change,
     bootstrap_mean_change,
@@ -93,21 +95,23 @@ def compare(
 ) -> Comparison:
     """Compares all sources; ``alpha`` is the family-wise error rate."""
     labels = sorted({*a.labels, *b.labels})
-    counts_a, net_a = a.columns(labels)
-    counts_b, net_b = b.columns(labels)
-    rates = _per_second(a, a.total_counts, counts_a), _per_second(b, b.total_counts, counts_b)
-    times = _per_second(a, a.total_ns, net_a), _per_second(b, b.total_ns, net_b)
-    seen = (rates[0] > 0).sum(axis=0) + (rates[1] > 0).sum(axis=0)
-    tested = seen >= MIN_BLOCKS_SEEN
-    pairs = rates, times, beyond_count((rates[0], times[0]), (rates[1], times[1]))
+    one, other = _per_second(a, labels), _per_second(b, labels)
+    tested = one.seen + other.seen >= MIN_BLOCKS_SEEN
+    pairs = (
+        (one.rates, other.rates),
+        (one.times, other.times),
+        beyond_count((one.rates, one.times), (other.rates, other.times)),
+    )
     tests = len(pairs) * int(tested.sum())
     count = permutations or max(PERMUTATIONS, round(2 * tests / alpha))
     p = np.ones((len(pairs), len(tested)))
     if tests:
-        raw = [permutation_p(x[:, tested], y[:, tested], count) for x, y in pairs]
-        p[:, tested] = holm(np.concatenate(raw)).reshape(len(pairs), -1)
-    figures = [_figures(*pair, p[i], alpha) for i, pair in enumerate((rates, times))]
-    figures.append(_lengths(rates, times, p[2], alpha))
+        first, second = (
+            np.concatenate([table[:, tested] for table in side], axis=1)
+            for side in zip(*pairs, strict=True)
+        )
+        p[:, tested] = holm(permutation_p(first, second, count)).reshape(len(pairs), -1)
+    figures = _figures(one, other, p, alpha)
     rows = [
         Row(label, rate, time, length, _spread(a, b, label), bool(was_tested))
         for label, rate, time, length, was_tested in zip(
@@ -118,46 +122,66 @@ def compare(
     return Comparison(a, b, alpha, rows[0], tuple(ordered))
 
 
-def _per_second(sample: Sample, total: Table, columns: Table) -> Table:
-    """Per second and CPU, the total in the first column."""
-    table: Table = np.concatenate([total[:, None], columns], axis=1)
-    return table * (_NS_PER_S / (sample.block_ns * sample.cpus))
+@dataclass(frozen=True, slots=True)
+class _PerSecond:
+    """One run per second and CPU, the total in the first column."""
+
+    rates: Table
+    """Of the blocks that the sample holds."""
+    times: Table
+    mean_rates: Vector
+    """Of the whole run."""
+    mean_times: Vector
+
+    @property
+    def seen(self) -> Vector:
+        """Blocks in which each source occurs."""
+        found: Vector = (self.rates > 0).sum(axis=0)
+        return found
 
 
-def _figures(a: Table, b: Table, p: Table, alpha: float) -> list[Figure]:
-    low, high = bootstrap_change(a, b)
-    return [
-        Figure(
-            a=float(a[:, i].mean()),
-            b=float(b[:, i].mean()),
-            low=float(low[i]),
-            high=float(high[i]),
-            p=float(p[i]),
-            significant=bool(p[i] <= alpha),
-        )
-        for i in range(a.shape[1])
-    ]
-
-
-def _lengths(
-    rates: tuple[Table, Table], times: tuple[Table, Table], p: Table, alpha: float
-) -> list[Figure]:
-    low, high = bootstrap_mean_change((rates[0], times[0]), (rates[1], times[1]))
-    a, b = (
-        mean_durations(rate.sum(axis=0), time.sum(axis=0))
-        for rate, time in zip(rates, times, strict=True)
+def _per_second(sample: Sample, labels: Sequence[str]) -> _PerSecond:
+    per_block = _NS_PER_S / (sample.block_ns * sample.cpus)
+    counts, net_ns = sample.columns(labels)
+    sum_counts, sum_ns = sample.sums(labels)
+    return _PerSecond(
+        rates=counts * per_block,
+        times=net_ns * per_block,
+        mean_rates=sum_counts * (per_block / sample.blocks),
+        mean_times=sum_ns * (per_block / sample.blocks),
     )
-    return [
-        Figure(
-            a=float(a[i]),
-            b=float(b[i]),
-            low=float(low[i]),
-            high=float(high[i]),
-            p=float(p[i]),
-            significant=bool(p[i] <= alpha),
-        )
-        for i in range(len(p))
+
+
+def _figures(one: _PerSecond, other: _PerSecond, p: Table, alpha: float) -> list[list[Figure]]:
+    """Rate, time and mean length of each column."""
+    sides = (one.rates, one.times), (other.rates, other.times)
+    intervals = (
+        bootstrap_change(one.rates, other.rates),
+        bootstrap_change(one.times, other.times),
+        bootstrap_mean_change(*sides),
+    )
+    means = [
+        (side.mean_rates, side.mean_times, mean_durations(side.mean_rates, side.mean_times))
+        for side in (one, other)
     ]
+    in_blocks = [
+        (
+            rates.mean(axis=0),
+            times.mean(axis=0),
+            mean_durations(rates.sum(axis=0), times.sum(axis=0)),
+        )
+        for rates, times in sides
+    ]
+    found = []
+    for a, b, blocks_a, blocks_b, ends, chance in zip(
+        *means, *in_blocks, intervals, p, strict=True
+    ):
+        # An interval is around the change in the blocks: it widens to that of the whole runs.
+        off = (b - a) - (blocks_b - blocks_a)
+        low, high = ends[0] + np.minimum(off, 0), ends[1] + np.maximum(off, 0)
+        rows = zip(*(x.tolist() for x in (a, b, low, high, chance, chance <= alpha)), strict=True)
+        found.append([Figure(*row) for row in rows])
+    return found
 
 
 def _spread(a: Sample, b: Sample, label: str) -> Spread | None:

@@ -58,9 +58,13 @@ def comparison_lines(comparison: Comparison, top: int, width: int = ANY_WIDTH) -
 
 
 def _about(sample: Sample) -> str:
-    seconds = format_ns(sample.block_ns * len(sample.total_ns))
+    seconds = format_ns(sample.block_ns * sample.blocks)
     noun = "CPU" if sample.cpus == 1 else "CPUs"
-    return ", ".join((sample.name, f"{seconds} on {sample.cpus} {noun}", *sample.caveats))
+    about = [sample.name, f"{seconds} on {sample.cpus} {noun}"]
+    if len(sample.total_ns) < sample.blocks:
+        block = format_ns(sample.block_ns)
+        about.append(f"tested on {len(sample.total_ns)} of {sample.blocks} blocks of {block}")
+    return ", ".join((*about, *sample.caveats))
 
 
 def _ratio(figure: Figure) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,20 @@ from noisetop.events.interruption import Interruptions
 from noisetop.gaps.result import CpuSpin, ProbeResult
 from noisetop.recording.recording import Recording
 from noisetop.tables.histogram import BUCKETS, Counts, bucket_of, edges_ns, percentile_ns
+from noisetop.tables.rows import select
 
 Table = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.integer[Any]]
 
 BLOCKS = 100
 MIN_BLOCKS = 10
+MAX_BLOCKS = 10 * BLOCKS
+"""Of a run that is much longer than the other, so many blocks are kept. With all of them the
+uncertainty of the difference would be 5 % smaller at best: the shorter run decides it."""
 _MIN_BLOCK_NS = 1_000_000
+_SEED = 20_240_601
+"""Fixed, so that the same two files give the same answer every time."""
 
 
 @dataclass(slots=True)
@@ -61,6 +70,8 @@ class Sample:
 
     name: str
     block_ns: int
+    blocks: int
+    """In the whole run. Where the tables hold fewer, those are chosen at random."""
     cpus: int
     labels: tuple[str, ...]
     counts: Table
@@ -77,15 +88,28 @@ class Sample:
     """What was lost or damaged, in words, not harmless on a terminal."""
 
     def columns(self, labels: Sequence[str]) -> tuple[Table, Table]:
-        """Counts and net times per block of these sources, zeros where they did not occur."""
+        """Counts and net times per block, of all together in the first column, then of these
+        sources, zeros where they did not occur."""
         place = {label: i for i, label in enumerate(self.labels)}
-        size = len(self.total_counts)
-        counts, net = np.zeros((size, len(labels))), np.zeros((size, len(labels)))
-        for i, label in enumerate(labels):
+        shape = len(self.total_counts), 1 + len(labels)
+        counts, net = np.zeros(shape), np.zeros(shape)
+        counts[:, 0], net[:, 0] = self.total_counts, self.total_ns
+        for i, label in enumerate(labels, 1):
             if label in place:
                 counts[:, i] = self.counts[:, place[label]]
                 net[:, i] = self.net_ns[:, place[label]]
         return counts, net
+
+    def sums(self, labels: Sequence[str]) -> tuple[Table, Table]:
+        """The sums over all blocks of the run, of the same columns."""
+        if self.blocks == len(self.total_counts):
+            counts, net = self.columns(labels)
+            return counts.sum(axis=0), net.sum(axis=0)
+        found = [self.all_durations, *(self.durations.get(one, Durations()) for one in labels)]
+        return (
+            np.array([one.count for one in found], np.float64),
+            np.array([one.total_ns for one in found], np.float64),
+        )
 
     def split(self, chosen: npt.NDArray[np.bool_]) -> tuple[Sample, Sample]:
         """Two samples of the blocks that are chosen and of the others."""
@@ -94,6 +118,7 @@ class Sample:
     def _only(self, chosen: npt.NDArray[np.bool_]) -> Sample:
         return replace(
             self,
+            blocks=int(chosen.sum()),
             counts=self.counts[chosen],
             net_ns=self.net_ns[chosen],
             total_counts=self.total_counts[chosen],
@@ -108,12 +133,13 @@ def block_length_ns(durations_ns: Iterable[int]) -> int:
 
 def sample_of_recording(name: str, recording: Recording, block_ns: int) -> Sample:
     """Reads a recording once. Time on idle CPUs is no noise and left out."""
-    size = recording.duration_ns // block_ns
-    if size < MIN_BLOCKS:
+    blocks = recording.duration_ns // block_ns
+    if blocks < MIN_BLOCKS:
         raise NoisetopError(f"{name} is too short to compare: record for some seconds at least")
-    tally = _Tally(recording.start_ns, block_ns, size)
+    tally = _Tally(recording.start_ns, block_ns, blocks)
+    size = len(tally.kept)
     for chunk in recording.chunks():
-        tally.add(chunk[chunk["victim_tid"] != 0])
+        tally.add(select(chunk, chunk["victim_tid"] != 0))
     labels = tuple(recording.sources[i].label for i in sorted(tally.durations))
     columns = [tally.columns[i] for i in sorted(tally.durations)]
     counts = np.stack([c for c, _ in columns], axis=1) if columns else np.zeros((size, 0))
@@ -124,6 +150,7 @@ def sample_of_recording(name: str, recording: Recording, block_ns: int) -> Sampl
     return Sample(
         name=name,
         block_ns=block_ns,
+        blocks=blocks,
         cpus=max(len(recording.cpus), 1),
         labels=labels,
         counts=counts,
@@ -143,28 +170,50 @@ def sample_of_recording(name: str, recording: Recording, block_ns: int) -> Sampl
 class _Tally:
     start_ns: int
     block_ns: int
-    size: int
+    blocks: int
+    kept: npt.NDArray[np.int64] = field(init=False)
+    """Numbers of the blocks that have a row, ascending."""
     columns: dict[int, tuple[Table, Table]] = field(default_factory=dict)
+    """Counts and net times by source: of the blocks that are kept."""
     durations: dict[int, Durations] = field(default_factory=dict)
+    """By source: of all blocks."""
+
+    def __post_init__(self) -> None:
+        if self.blocks <= MAX_BLOCKS:
+            self.kept = np.arange(self.blocks)
+        else:
+            chosen = np.random.default_rng(_SEED).choice(self.blocks, MAX_BLOCKS, replace=False)
+            self.kept = np.sort(chosen)
 
     def add(self, table: Interruptions) -> None:
         """Adds the interruptions that begin in a whole block."""
         block = (table["start_ns"].astype(np.int64) - self.start_ns) // self.block_ns
-        whole = (block >= 0) & (block < self.size)
-        table, block = table[whole], block[whole]
-        if not len(table):
-            return
+        whole = (block >= 0) & (block < self.blocks)
+        table, block = select(table, whole), block[whole]
         order = np.argsort(table["source"], kind="stable")
-        table, block = table[order], block[order]
-        sources, begins = np.unique(table["source"], return_index=True)
-        ends = [*begins[1:].tolist(), len(table)]
-        for source, begin, end in zip(sources.tolist(), begins.tolist(), ends, strict=True):
-            net = table["net_ns"][begin:end]
-            self.durations.setdefault(source, Durations()).add(net)
-            zeros = np.zeros(self.size), np.zeros(self.size)
-            counts, total = self.columns.setdefault(source, zeros)
-            counts += np.bincount(block[begin:end], minlength=self.size)
-            total += np.bincount(block[begin:end], net.astype(np.float64), self.size)
+        source, net_ns = table["source"][order], table["net_ns"][order]
+        for number, mine in _runs(source):
+            self.durations.setdefault(number, Durations()).add(net_ns[mine])
+            self.columns.setdefault(number, (np.zeros(len(self.kept)), np.zeros(len(self.kept))))
+        self._add_blocks(source, block[order], net_ns.astype(np.float64))
+
+    def _add_blocks(self, source: Numbers, block: Numbers, net_ns: Vector) -> None:
+        size = len(self.kept)
+        row = np.searchsorted(self.kept, block)
+        is_kept = self.kept[np.minimum(row, size - 1)] == block
+        row, net_ns = row[is_kept], net_ns[is_kept]
+        for number, mine in _runs(source[is_kept]):
+            counts, total = self.columns[number]
+            counts += np.bincount(row[mine], minlength=size)
+            total += np.bincount(row[mine], net_ns[mine], size)
+
+
+def _runs(ordered: Numbers) -> Iterator[tuple[int, slice]]:
+    """Each number of an ordered column, and where it stands."""
+    numbers, begins = np.unique(ordered, return_index=True)
+    ends = [*begins[1:].tolist(), len(ordered)]
+    for number, begin, end in zip(numbers.tolist(), begins.tolist(), ends, strict=False):
+        yield number, slice(begin, end)
 
 
 def _merge(into: Durations, one: Durations) -> None:
@@ -190,6 +239,7 @@ def sample_of_result(name: str, result: ProbeResult) -> Sample:
     return Sample(
         name=name,
         block_ns=cpus[0].blocks.length_ns,
+        blocks=size,
         cpus=len(cpus),
         labels=labels,
         counts=_block_table(cpus, labels, 0, size),

@@ -29,6 +29,8 @@ class TracerFeed:
     stopper: Stopper
     interval_ns: int
     title: str = ""
+    count: int | None = None
+    """Samples until the end; None: no limit."""
     _total: Summarizer = field(init=False)
     _total_waits: WaitBook = field(default_factory=WaitBook)
     _total_victims: dict[int, VictimTime] = field(default_factory=dict)
@@ -63,10 +65,12 @@ class TracerFeed:
 
     def next(self) -> Sample:
         """Waits for the end of the interval that runs, then returns its sample."""
-        ended = self.stopper.wait_until(self._last_ns + self.interval_ns)
+        self.stopper.wait_until(self._last_ns + self.interval_ns)
+        ended = self._why_ended()
         if ended:
+            # The last sample reaches as far as a recording that is made at the same time.
             self.tracer.stop_window()
-        table, part, now_ns = self._read(ended=ended)
+        table, part, now_ns = self._read(ended=bool(ended))
         counters, waits = self.tracer.counters.read(), self.tracer.reader.waits
         if self._reset_wanted.is_set():
             self._restart()
@@ -88,7 +92,7 @@ class TracerFeed:
             ),
             interval=self._summary(interval, waits, victims, (start_ns, now_ns), latest),
             diagnosis=self._causes.latest,
-            ended=(self.stopper.reason or "duration reached") if ended else "",
+            ended=ended,
         )
         waits.clear()
         return sample
@@ -103,6 +107,19 @@ class TracerFeed:
             until_ns, still, unattributed = self.tracer.settle()
             table = joined([table, unattributed])
         return table, self._splitter.split(table, still, until_ns), until_ns
+
+    def _why_ended(self) -> str:
+        """In words for the user; empty: it goes on. Counts the samples."""
+        if self.count is not None:
+            self.count -= 1
+        if not self.stopper.stopped:
+            return "" if self.count != 0 else "number of samples reached"
+        return self.stopper.reason or ("interrupted" if self.interrupted else "duration reached")
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal asked for the end."""
+        return self.stopper.interrupted
 
     def _between(self, before: Totals, after: Totals, start_ns: int, end_ns: int) -> PeriodCounters:
         return self.tracer.counters.between(before, after, start_ns, end_ns)

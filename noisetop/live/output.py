@@ -40,8 +40,6 @@ class Option:
 class Settings:
     """What the command line says to the output that was chosen."""
 
-    count: int | None = None
-    """How many samples to show; None: all."""
     value: str = ""
     """Of its option, where that takes one."""
 
@@ -51,9 +49,9 @@ class LiveOutput:
     """One output; the name of its module is its name."""
 
     run: Callable[[Feed, TextIO, Settings], None]
-    """Shows the feed on the stream. Returns when the feed has ended, the count is reached, the
-    reader of the stream is gone or, where it takes keys, the user quits. Errors of the feed pass
-    through; raises NoisetopError."""
+    """Shows the feed on the stream. Returns when the feed has ended, the reader of the stream is
+    gone or, where it takes keys, the user quits or the feed was interrupted. Errors of the feed
+    pass through; raises NoisetopError."""
     option: Option | None = None
     default: Default = Default.NEVER
     owns_terminal: bool = False

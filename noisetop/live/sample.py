@@ -30,6 +30,10 @@ class Feed(Protocol):
     """What is watched, for the head line: ``CPUs 2-3`` or ``PID 4711 (nginx)``."""
     interval_ns: int
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal asked for the end: a view that takes keys does not wait for one."""
+
     def next(self) -> Sample:
         """Waits for the end of the interval that runs, then returns its sample."""
 

@@ -46,6 +46,6 @@ def chosen_output(args: argparse.Namespace, *, terminal: bool) -> tuple[LiveOutp
     for output in _outputs():
         value = getattr(args, output.option.dest) if output.option else None
         if output.option and value:
-            return output, Settings(args.count, value if output.option.metavar else "")
+            return output, Settings(value if output.option.metavar else "")
     wanted = Default.TERMINAL if terminal else Default.NO_TERMINAL
-    return next(one for one in _outputs() if one.default is wanted), Settings(args.count)
+    return next(one for one in _outputs() if one.default is wanted), Settings()

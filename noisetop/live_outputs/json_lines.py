@@ -21,8 +21,8 @@ def json_line(sample: Sample) -> str:
     return json.dumps(line, separators=(",", ":")).replace("\x7f", "\\u007f") + "\n"
 
 
-def _run(feed: Feed, out: TextIO, settings: Settings) -> None:
-    write_samples(feed, out, json_line, settings.count)
+def _run(feed: Feed, out: TextIO, _settings: Settings) -> None:
+    write_samples(feed, out, json_line)
 
 
 OUTPUT = LiveOutput(_run, Option("--json", "one JSON object per sample, one sample per line"))

@@ -103,11 +103,11 @@ def _section_lines(summary: Summary) -> Iterable[str]:
     return ("", *lines) if lines else ()
 
 
-def _run(feed: Feed, out: TextIO, settings: Settings) -> None:
+def _run(feed: Feed, out: TextIO, _settings: Settings) -> None:
     def as_text(sample: Sample) -> str:
         return text_block(feed.title, sample, datetime.now())
 
-    write_samples(feed, out, as_text, settings.count)
+    write_samples(feed, out, as_text)
 
 
 OUTPUT = LiveOutput(

@@ -2,6 +2,7 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 
+#include "host_tasks.h"
 #include "layout.h"
 #include "libbpf_log.h"
 #include "probe/probe.h"
@@ -11,6 +12,8 @@
 static PyMethodDef methods[] = {
 	{"layout", native_layout, METH_NOARGS,
 	 "layout() -> dict\n\nStructs, enums and sources of the BPF object, from its BTF."},
+	{"host_tasks", native_host_tasks, METH_NOARGS,
+	 "host_tasks() -> list[tuple]\n\nNumber, host's number and level of its control group."},
 	{"programs", native_programs, METH_NOARGS,
 	 "programs() -> dict\n\nThe sections of the BPF object's programs by their names."},
 	{NULL, NULL, 0, NULL},

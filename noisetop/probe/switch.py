@@ -188,7 +188,7 @@ def _result(
         raise NoisetopError("only one of the processes ran: use a longer -d")
     traced: Traced | None = None
     if settings.trace:
-        tids = [spin.tid for spin in raw]
+        tids = [tracing.trace.host_number(spin.tid) for spin in raw]
         traced = count_traced(slices, tids, tracing.trace.all(), tracing.trace.sources)
     length = slices.end_ns - slices.start_ns
     # The first and the last were cut by the run.

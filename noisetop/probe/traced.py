@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +25,8 @@ class Trace:
     sources: list[Source] = field(default_factory=list)
     losses: Losses = field(default_factory=Losses)
     missing: tuple[str, ...] = ()
+    host_number: Callable[[int], int] = int
+    """What the records call a thread of ours."""
 
     def of_victim(self, tid: int) -> Interruptions:
         """Interruptions of one thread, in the order in which they ended.
@@ -34,7 +37,8 @@ class Trace:
         if not self.tables:
             return np.empty(0, INTERRUPTION)
         is_thread = np.array([source.noise_class == "thread" for source in self.sources], bool)
-        mine = np.concatenate([table[table["victim_tid"] == tid] for table in self.tables])
+        victim = self.host_number(tid)
+        mine = np.concatenate([table[table["victim_tid"] == victim] for table in self.tables])
         taken: Interruptions = mine[~(is_thread[mine["source"]] & (mine["tid"] == 0))]
         return taken
 
@@ -77,6 +81,7 @@ class Tracing:
     def open(self, tracer: Tracer) -> None:
         """Starts the window of an entered tracer."""
         self._tracer = tracer
+        self.trace.host_number = tracer.host_numbers.task
         tracer.start_window()
 
     def collect(self) -> None:

@@ -26,6 +26,7 @@ from noisetop.columns.noise import (
 )
 from noisetop.columns.side_tables import side_tables, table_lines
 from noisetop.columns.tasks import TaskNamer
+from noisetop.columns.victims import TITLE, shown_victims, victim_lines
 from noisetop.counters.losses import LossesSection
 from noisetop.counters.section import sections
 from noisetop.diagnosis import Diagnosis
@@ -91,6 +92,7 @@ def report_lines(
 def _body_lines(
     report: Report, width: int, top: int, histogram_of: str, histogram: Iterable[str]
 ) -> Iterator[str]:
+    yield from _section(TITLE, victim_lines(shown_victims(report.summary, top)))
     yield from _section("CPUs", _cpu_lines(report.summary))
     yield from _section("Sources", _source_lines(report.summary, top, width))
     yield from _section("Triggers", who_lines(report.summary, top))

@@ -17,6 +17,7 @@ from noisetop.counters.losses import LOSSES
 from noisetop.errors import UsageError
 from noisetop.machine.files import Files
 from noisetop.machine.find_tasks import find_task
+from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import nohz_full_cpus, online_cpus
 from noisetop.session.capture import Capture
 from noisetop.session.notice import notice
@@ -145,6 +146,8 @@ class TracedRun:
         """Prints what the user should know before tracing starts."""
         if warning := housekeeping_warning(self.housekeeping, self.target):
             notice(warning)
+        if not is_first("pid"):
+            notice("this is a container: numbers of tasks in the results are the host's")
         if self._backend == "bcc":
             notice("BCC compiles the programs for this kernel first")
 

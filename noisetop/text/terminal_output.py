@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import shutil
 import signal
@@ -29,12 +28,9 @@ def add_pager_argument(parser: argparse.ArgumentParser) -> None:
 def print_lines(lines: Iterable[str], *, pager: bool) -> None:
     """Prints lines to stdout. On a terminal styled lines have colours, and a pager may show them.
 
-    Where stdout is no terminal the output is the plain text of the lines. What the encoding of
-    stdout lacks is written as a backslash escape. The lines are not interpreted: names in them
-    must be printable already.
+    Where stdout is no terminal the output is the plain text of the lines. The lines are not
+    interpreted: names in them must be printable already.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for a locale without µ
     if not sys.stdout.isatty():
         for line in lines:
             print(line)

@@ -16,17 +16,23 @@ _NS_PER_UNIT = {
     "h": 3_600_000_000_000,
     "d": 86_400_000_000_000,
 }
+_LONGEST_NS = 365 * _NS_PER_UNIT["d"]
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(" + "|".join(_NS_PER_UNIT) + r")?")
 
 
 def parse_duration(text: str, default_unit: str = "s") -> int:
     """Nanoseconds of ``500ms``, ``10s``, ``1.5m``; a bare number is in ``default_unit``.
 
-    Raises UsageError when the text is no duration or not above zero.
+    Raises UsageError when the text is no duration, not above zero or beyond a year.
     """
     match = _DURATION.fullmatch(text.strip())
-    duration_ns = round(float(match[1]) * _NS_PER_UNIT[match[2] or default_unit]) if match else 0
-    if duration_ns <= 0:
+    if not match:
+        raise UsageError(f"'{text}' is not a duration: write for example 500ms, 10s or 1m")
+    number, unit_ns = float(match[1]), _NS_PER_UNIT[match[2] or default_unit]
+    if number > _LONGEST_NS / unit_ns:
+        raise UsageError(f"{text} is too long a duration: write 365d or less")
+    duration_ns = round(number * unit_ns)
+    if not duration_ns:
         raise UsageError(f"'{text}' is not a duration: write for example 500ms, 10s or 1m")
     return duration_ns
 

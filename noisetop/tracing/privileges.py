@@ -12,6 +12,7 @@ from pathlib import Path
 
 import noisetop
 from noisetop.errors import NoisetopError
+from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import ROOT, read_text
 from noisetop.machine.tasks import status_fields
 
@@ -71,8 +72,12 @@ def explain(code: int, step: str, detail: str) -> NoisetopError:
         return NoisetopError(f"the kernel is locked down ({_lockdown()}): BPF cannot trace here")
     if step == "faults" and code == errno.EMFILE:
         return NoisetopError("too few open files for --faults: ulimit -n 65536, or fewer CPUs")
+    if code == errno.EMFILE:
+        return NoisetopError("too few open files: ulimit -n 65536")
     if step == "faults":
         return NoisetopError(f"page faults cannot be counted here ({reason}): leave out --faults")
+    if code == errno.EPERM and not is_first("user"):
+        return NoisetopError("a user namespace may not load BPF programs: run noisetop on the host")
     if code == errno.EPERM:
         return NoisetopError(f"no permission to {step} BPF programs: {sudo_command()}")
     if code == errno.ENOMEM:

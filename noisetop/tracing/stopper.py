@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+_LONGEST_POLL_MS = 1 << 30
+"""poll(2) takes an int."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -26,6 +28,8 @@ class Stopper:
     reason: str = ""
     """Why it ended, in words for the user; empty: as asked."""
     stopped: bool = False
+    interrupted: bool = False
+    """Whether a signal ended it: the user waits for nothing any more."""
     _deadline_ns: int = 0
     _wake: tuple[int, int] = field(default_factory=lambda: os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC))
 
@@ -40,6 +44,11 @@ class Stopper:
         self.reason = self.reason or reason
         self.wake()
 
+    def interrupt(self) -> None:
+        """Ends the wait because of a signal; callable from its handler."""
+        self.interrupted = True
+        self.stop()
+
     def wake(self) -> None:
         """Ends the wait that is going on without stopping."""
         with contextlib.suppress(BlockingIOError):
@@ -53,9 +62,7 @@ class Stopper:
         poll.register(self._wake[0], select.POLLIN)
         for fd in self.pidfds:
             poll.register(fd, select.POLLIN)
-        left_ns = max(moment_ns - time.monotonic_ns(), 0)
-        ready = [] if self.stopped else poll.poll(-(-left_ns // 1_000_000))
-        for fd, _ in ready:
+        for fd, _ in [] if self.stopped else _ready(poll, moment_ns):
             if fd == self._wake[0]:
                 os.read(fd, 64)
             else:
@@ -76,12 +83,21 @@ class Stopper:
             os.close(fd)
 
 
+def _ready(poll: select.poll, moment_ns: int) -> list[tuple[int, int]]:
+    """Descriptors and their events; empty when the moment has come."""
+    while True:
+        left_ms = -(-max(moment_ns - time.monotonic_ns(), 0) // 1_000_000)
+        ready = poll.poll(min(left_ms, _LONGEST_POLL_MS))
+        if ready or left_ms <= _LONGEST_POLL_MS:
+            return ready
+
+
 @contextlib.contextmanager
 def catch_signals(stopper: Stopper) -> Iterator[None]:
     """SIGINT, SIGTERM and SIGHUP stop the run instead of killing the process."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     for number in _SIGNALS:
-        signal.signal(number, lambda *_: stopper.stop())
+        signal.signal(number, lambda *_: stopper.interrupt())
     try:
         yield
     finally:

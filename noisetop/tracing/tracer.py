@@ -33,6 +33,7 @@ from noisetop.recording.raw_file import offline_block
 from noisetop.tracing import bcc
 from noisetop.tracing.backend import choose
 from noisetop.tracing.cpu_hotplug import HotplugWatch
+from noisetop.tracing.host_numbers import HostNumbers
 from noisetop.tracing.interrupt_vectors import vectors_not_taken
 from noisetop.tracing.names_writer import NamesWriter
 from noisetop.tracing.privileges import explain
@@ -84,6 +85,8 @@ class Tracer:
     """What entries cost on this machine; known before the window starts."""
     counters: CountersWatch = field(default_factory=CountersWatch)
     """Side figures; read from the start of the window to its end."""
+    host_numbers: HostNumbers = field(init=False)
+    """What the kernel calls the tasks of our PID namespace."""
     start_ns: int = 0
     end_ns: int = 0
     _session: _native.Session = field(init=False)
@@ -100,7 +103,8 @@ class Tracer:
             affinity.bind(self.housekeeping)
         self.layout = Layout.from_native(_native.layout())
         self.names = Names(softirq_names(), system.irq_actions(), self._read_symbols)
-        self.reader = RecordReader(self.layout, self.names, own_pid=os.getpid())
+        self.host_numbers = HostNumbers(has_btf=self.backend != "bcc")
+        self.reader = RecordReader(self.layout, self.names, own_pid=self.own_pid)
         self._not_taken = vectors_not_taken()
         try:
             self._session = self._open_session()
@@ -123,9 +127,9 @@ class Tracer:
             cpus=self.target.cpus,
             others=tuple(c for c in system.present_cpus() if c not in self.target.cpus),
             victims=self.layout.victims[self.target.victims],
-            victim_tgid=self.target.pid,
+            victim_tgid=self.host_numbers.task(self.target.pid) if self.target.pid else 0,
             victim_cgroup=self.target.cgroup_id,
-            victim_cgroup_level=self.target.cgroup_level,
+            victim_cgroup_level=self._cgroup_level(),
             csd_callback=self._csd_callback(),
             tick_function=self._tick_function(),
             stacks=self.stacks,
@@ -186,7 +190,16 @@ class Tracer:
         if target.follow:
             numbers = tuple(one for pid in target.processes for one in system.process_tree(pid))
         for number in numbers:
-            self._session.add_victim(number)
+            self._session.add_victim(self.host_numbers.task(number))
+
+    def _cgroup_level(self) -> int:
+        target = self.target
+        return self.host_numbers.cgroup_level(target.cgroup_level) if target.cgroup_id else 0
+
+    @property
+    def own_pid(self) -> int:
+        """This process, as the kernel numbers it."""
+        return self.host_numbers.task(os.getpid())
 
     def _bounded_ring_records(self) -> int:
         """The wanted size, halved until the rings of all CPUs stay within 256 MiB."""

@@ -79,7 +79,7 @@ class Dashboard(StatefulApp):
     def leave(self) -> None:
         """Ends the app; callable from a signal handler at any time."""
         self.leaving = True
-        if self._loop_in_use is not None:
+        if self._loop_in_use is not None and not self._loop_in_use.is_closed():
             self._loop_in_use.call_soon_threadsafe(self.exit)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
@@ -174,7 +174,8 @@ def run_dashboard(feed: Feed, *, refresh_ns: int | None = None) -> None:
     """
     app = Dashboard(feed, refresh_ns)
     with keys_from_terminal(), leave_on_signals(app.leave):
-        app.run()
+        if not feed.interrupted:  # before there was a view that a signal could end
+            app.run()
     error = app.failure
     if isinstance(error, NoisetopError):
         raise error

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import select
 import signal
 import sys
+import termios
+import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
@@ -18,6 +22,14 @@ from noisetop.errors import NoisetopError
 _LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TEXTUALS = (signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH)
 """Textual handles these and leaves its handlers behind."""
+_GRACE_NS = 2_000_000_000
+"""For the end that the first signal asks for. Those that follow at once mean the same: timeout(1)
+and systemd send several."""
+_RESTORE = (
+    b"\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l\x1b[<u"
+    b"\x1b[?1049l\x1b[?25h\x1b[?1004l"
+)
+"""Takes back what LinuxDriver asks of a terminal."""
 
 
 class TerminalDriver(LinuxDriver):
@@ -33,7 +45,9 @@ class TerminalDriver(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         # Textual draws on stderr, which people redirect to keep the messages of a run.
-        assert sys.__stdout__ is not None
+        assert isinstance(sys.__stdout__, io.TextIOWrapper)
+        # A cell for a cell; an error would end the thread that also restores the terminal.
+        sys.__stdout__.reconfigure(errors="replace")
         self._file = sys.__stdout__
         self._hangup: select.epoll | None = None
 
@@ -95,12 +109,21 @@ def keys_from_terminal() -> Iterator[None]:
 
 @contextlib.contextmanager
 def leave_on_signals(leave: Callable[[], None]) -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP call ``leave``; the second of a kind does what it does by default,
-    should the terminal take no more output and so hold up the end."""
+    """SIGINT, SIGTERM and SIGHUP call ``leave``. One that comes when the end is overdue, as where
+    the terminal takes no more output, restores the terminal and ends the process."""
+    first_ns = 0
+    attributes = _attributes()
 
     def on_signal(number: int, _frame: object) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        leave()
+        nonlocal first_ns
+        now_ns = time.monotonic_ns()
+        if not first_ns:
+            first_ns = now_ns
+            leave()
+        elif now_ns - first_ns > _GRACE_NS:
+            _restore(attributes)
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
 
     before = {number: signal.getsignal(number) for number in (*_LEAVING, *_TEXTUALS)}
     for number in _LEAVING:
@@ -110,3 +133,24 @@ def leave_on_signals(leave: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _attributes() -> list[Any]:
+    """Of the terminal that keys come from; empty when it is gone."""
+    try:
+        return termios.tcgetattr(0)
+    except termios.error:
+        return []
+
+
+def _restore(attributes: list[Any]) -> None:
+    """Puts the terminal back as it was, without waiting for one that takes no output."""
+    if not attributes:
+        return
+    with contextlib.suppress(termios.error, OSError):
+        termios.tcsetattr(0, termios.TCSANOW, attributes)
+        termios.tcflush(1, termios.TCOFLUSH)
+        poll = select.poll()
+        poll.register(1, select.POLLOUT)
+        if poll.poll(0):
+            os.write(1, _RESTORE)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from noisetop.compare.comparison import TOTAL, Comparison, compare
-from noisetop.compare.sample import sample_of_recording
+from noisetop.compare.report import comparison_lines
+from noisetop.compare.sample import MAX_BLOCKS, Sample, block_length_ns, sample_of_recording
 from noisetop.errors import NoisetopError
 from noisetop.summary.recorded import summary_of
 from tests.compare.samples import SOURCES, TICK, recording, sample
@@ -49,6 +50,44 @@ def test_noise_of_two_percent_more_from_one_source_is_named(source: int) -> None
     after = sample(recording(240, seed=2, longer=longer, source=source), "B")
     assert SOURCES[source].label in changed(compare(before, after))
     assert changed(compare(before, after)) <= {SOURCES[source].label, TOTAL}
+
+
+def unequal(seed: int, **changed: float) -> tuple[Sample, Sample]:
+    """A run of 1 s and one of 60 s."""
+    short, long = recording(1, seed=seed), recording(60, seed=1000 + seed, **changed)  # type: ignore[arg-type]
+    block_ns = block_length_ns((short.duration_ns, long.duration_ns))
+    return sample_of_recording("A", short, block_ns), sample_of_recording("B", long, block_ns)
+
+
+def test_of_a_much_longer_run_a_bounded_number_of_blocks_is_tested() -> None:
+    short, long = unequal(1)
+    assert len(short.total_ns) == short.blocks == 100
+    assert len(long.total_ns) == MAX_BLOCKS
+    assert long.blocks == 6_000
+    comparison = compare(short, long, permutations=PERMUTATIONS)
+    about = next(line for line in comparison_lines(comparison, 3) if line.startswith("B:"))
+    assert about.startswith("B: B, 60.0 s on 1 CPU, tested on 1000 of 6000 blocks of 10.0 ms")
+
+
+def test_the_figures_of_a_much_longer_run_are_those_of_all_of_it() -> None:
+    short, long = unequal(1)
+    noise_ns = summary_of(recording(60, seed=1001)).cpus[0].noise_ns
+    comparison = compare(short, long, permutations=PERMUTATIONS)
+    assert comparison.total.time.b == pytest.approx(noise_ns / 60)
+    for row in (comparison.total, *comparison.rows):
+        for figure in (row.rate, row.time, row.length):
+            assert figure.low <= figure.b - figure.a <= figure.high
+
+
+def test_runs_of_unequal_length_differ_in_nothing() -> None:
+    found = sum(
+        bool(changed(compare(*unequal(seed), permutations=PERMUTATIONS))) for seed in range(8)
+    )
+    assert found == 0
+
+
+def test_a_change_is_found_in_runs_of_unequal_length() -> None:
+    assert SOURCES[TICK].label in changed(compare(*unequal(3, longer=1.2)))
 
 
 def test_a_tick_that_takes_two_percent_longer_is_named() -> None:

@@ -151,5 +151,6 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
             run(["compare", str(result), str(second)])
     with pytest.raises(NoisetopError, match="there is no file"):
         run(["compare", str(absent), str(absent)])
-    with pytest.raises(UsageError, match="--alpha"):
-        run(["compare", str(result), str(result), "--alpha", "2"])
+    for alpha in ("2", "1e-300", "nan"):
+        with pytest.raises(UsageError, match="--alpha"):
+            run(["compare", str(result), str(result), "--alpha", alpha])

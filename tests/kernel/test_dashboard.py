@@ -104,6 +104,18 @@ def test_a_signal_leaves_a_sane_terminal(number: signal.Signals) -> None:
     wait_for(lambda: not left_in_kernel(), "the programs to be gone")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_before_the_first_drawing_ends_it(number: signal.Signals) -> None:
+    with terminal("-c", CPU, until=b"") as session:
+        before = termios.tcgetattr(session.master)
+        wait_for(left_in_kernel, "the programs to be loaded")
+        os.kill(session.pid, number)
+        wait_for(session.ended, "the end")
+        assert session.status == 0
+        assert termios.tcgetattr(session.master) == before
+    wait_for(lambda: not left_in_kernel(), "the programs to be gone")
+
+
 def test_a_closed_terminal_ends_it() -> None:
     with terminal("-c", CPU) as session:
         os.close(session.master)

@@ -154,3 +154,49 @@ def test_live_and_recorded_at_once_say_the_same(tmp_path: Path) -> None:
     recorded = json.loads(run("report", path, "--json").stdout)
     assert live["duration_ns"] == recorded["duration_ns"]
     assert live["cpus"] == recorded["cpus"]
+
+
+def test_the_last_sample_ends_the_recording(tmp_path: Path) -> None:
+    path = tmp_path / "run.noisetop"
+    with workload("membarrier", int(CPU), 0, 1000):
+        done = run("top", "-c", CPU, "--json", "-o", path, "0.3", "2")
+    assert done.returncode == 0, done.stderr
+    samples = [json.loads(line) for line in done.stdout.splitlines()]
+    recorded = json.loads(run("report", path, "--json").stdout)
+    assert recorded["duration_ns"] == sum(one["duration_ns"] for one in samples)
+    for figure in ("count", "noise_ns"):
+        assert recorded["cpus"][CPU][figure] == sum(one["cpus"][CPU][figure] for one in samples)
+
+
+@pytest.mark.parametrize("output", ["--plain", "--json"])
+@pytest.mark.parametrize("redirection", [">/dev/full", ">&-"])
+def test_a_live_output_that_takes_nothing_is_one_line(output: str, redirection: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {redirection}', "sh", PROGRAM, "-c", CPU, output, "0.2", "2"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1].startswith("noisetop: cannot write to stdout: ")
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 1
+    wait_for(lambda: not left_in_kernel(), "the programs to be gone")
+
+
+def test_without_a_folder_for_temporary_files() -> None:
+    bound = "mount --bind $d $d && mount -o remount,bind,ro $d"
+    shut = (
+        f"for d in /tmp /var/tmp /usr/tmp; do [ ! -d $d ] || ({bound}) || exit 99; done; cd /proc"
+    )
+    for words, status in (("--plain 0.2 1", 0), ("--json 0.2 1", 0), ("diagnose -d 1s", 1)):
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", f"{shut} && exec {PROGRAM} {words}"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr
+        assert done.returncode == status, done.stderr
+    assert done.stderr.splitlines()[-1].startswith("noisetop: no folder takes temporary files: ")

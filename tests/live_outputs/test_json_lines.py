@@ -25,12 +25,12 @@ TICK = ("timer", "local_timer", "tick_nohz_handler")
 def test_a_line_per_interval() -> None:
     samples = growing((1, 2), [TICK], 3)
     out = io.StringIO()
-    OUTPUT.run(FakeFeed(*samples), out, Settings(count=3))
+    OUTPUT.run(FakeFeed(*samples, sample(summary(), ended="done")), out, Settings())
     parsed = [json.loads(line) for line in out.getvalue().splitlines()]
-    assert [one["time_ns"] for one in parsed] == [START_NS + n * SECOND_NS for n in (1, 2, 3)]
+    moments = [START_NS + n * SECOND_NS for n in (1, 2, 3, 1)]
+    assert [one["time_ns"] for one in parsed] == moments
     assert parsed[0] == {"time_ns": START_NS + SECOND_NS, **summary_as_dict(samples[0].interval)}
-    assert all("ended" not in one for one in parsed)
-    assert json.loads(json_line(sample(summary(), ended="done")))["ended"] == "done"
+    assert [one.get("ended") for one in parsed] == [None, None, None, "done"]
 
 
 def test_names_are_escaped() -> None:

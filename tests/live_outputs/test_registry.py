@@ -67,9 +67,7 @@ def arguments(*words: str) -> argparse.Namespace:
     """As ``noisetop top`` parses them."""
     parser = argparse.ArgumentParser()
     add_output_arguments(parser)
-    args = parser.parse_args(words)
-    args.count = 3
-    return args
+    return parser.parse_args(words)
 
 
 def test_each_kind_of_stdout_has_one_default() -> None:
@@ -87,7 +85,7 @@ def test_it_can_be_asked_for(name: str) -> None:
     value = "x" if output.option.metavar else ""
     words = [output.option.flag, *([value] if value else [])]
     for terminal in (True, False):
-        assert chosen_output(arguments(*words), terminal=terminal) == (output, Settings(3, value))
+        assert chosen_output(arguments(*words), terminal=terminal) == (output, Settings(value))
 
 
 def test_without_an_option_the_terminal_decides() -> None:

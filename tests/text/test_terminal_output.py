@@ -76,16 +76,6 @@ def test_file_gets_plain_text() -> None:
     assert done.stdout.decode() == _PLAIN
 
 
-def test_encoding_that_lacks_a_character() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM.format(pager=False)],
-        stdout=subprocess.PIPE,
-        env={"PYTHONIOENCODING": "ascii"},
-        check=True,
-    )
-    assert done.stdout.endswith(b"[red]name[/] \\xb5 \\u203a plain\n")
-
-
 def test_pager_gets_the_text_and_the_options_of_less() -> None:
     pager = 'sed "s/^/> $LESS /"'
     shown = "".join(f"> FRX {line}\n" for line in _COLOURED.splitlines())

@@ -40,6 +40,7 @@ def test_without_capabilities_the_error_names_them_and_sudo(tmp_path: Path) -> N
     ("code", "words"),
     [
         (errno.EPERM, "no permission to load BPF programs: sudo"),
+        (errno.EMFILE, "too few open files: ulimit -n 65536$"),
         (errno.ENOMEM, "not enough memory for the rings"),
         (errno.EINVAL, r"cannot load the BPF programs: Invalid argument \(prog 'x': bad\)"),
     ],

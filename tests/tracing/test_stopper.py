@@ -73,3 +73,9 @@ def test_signals_end_it_and_are_given_back(stopper: Stopper, number: signal.Sign
         os.kill(os.getpid(), number)
         assert stopper.wait_until(time.monotonic_ns() + FAR_NS)
     assert signal.getsignal(number) is before
+
+
+def test_a_moment_beyond_what_poll_takes(stopper: Stopper) -> None:
+    threading.Timer(0.01, stopper.stop, args=("enough",)).start()
+    assert stopper.wait_until(time.monotonic_ns() + 365 * 24 * 3_600 * 10**9)
+    assert stopper.reason == "enough"

@@ -26,6 +26,10 @@ def main(case: str, log: str) -> int:
     feed = FakeFeed(sample(summary(cpu(1, source("irq", "36 disk")))))
     if case == "feed error":
         feed.push(NoisetopError("the kernel took the program away"))
+    elif case == "caught":
+        signal.signal(signal.SIGTERM, lambda *_: None)
+    elif case == "interrupted":
+        feed.interrupted = True
     elif case == "exception":
         CpuTable.draw = _broken  # type: ignore[assignment, method-assign]
     elif case == "no hangup signal":

@@ -34,7 +34,11 @@ class Terminal:
         self.child: subprocess.Popen[bytes] | None = None
 
     def start(
-        self, case: str, stdin: int | None = None, stderr: int | None = None
+        self,
+        case: str,
+        stdin: int | None = None,
+        stderr: int | None = None,
+        **environment: str,
     ) -> subprocess.Popen[bytes]:
         self.child = subprocess.Popen(
             [sys.executable, "-m", "tests.tui.terminal_child", case, str(self.log)],
@@ -43,7 +47,7 @@ class Terminal:
             stderr=self.slave if stderr is None else stderr,
             start_new_session=True,
             cwd=ROOT,
-            env={**os.environ, "TERM": "xterm-256color"},
+            env={**os.environ, "TERM": "xterm-256color", **environment},
         )
         return self.child
 
@@ -106,12 +110,51 @@ def test_signals_end_it_cleanly(terminal: Terminal, number: signal.Signals) -> N
     assert "SIG_DFL" in terminal.log.read_text()  # the handlers are those of before
 
 
+def test_a_signal_before_there_was_a_view_ends_it(terminal: Terminal) -> None:
+    terminal.start("interrupted")
+    assert terminal.outcome(0) == "returned"
+    assert termios.tcgetattr(terminal.slave) == terminal.before
+
+
+def test_signals_that_follow_at_once_mean_the_same(terminal: Terminal) -> None:
+    child = terminal.start("caught")
+    terminal.read_until(DRAWN)
+    while child.poll() is None:
+        child.send_signal(signal.SIGTERM)
+        if select.select([terminal.master], [], [], 0.001)[0]:
+            terminal.seen += os.read(terminal.master, 65536)
+    assert terminal.outcome(0) == "returned"
+    assert_sane(terminal)
+
+
+def test_a_terminal_that_takes_no_output_is_restored_by_a_later_signal(terminal: Terminal) -> None:
+    child = terminal.start("")
+    terminal.read_until(DRAWN)
+    termios.tcflow(terminal.slave, termios.TCOOFF)
+    end = time.monotonic() + LIMIT_S
+    while child.poll() is None:
+        assert time.monotonic() < end
+        child.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+    assert child.returncode == -signal.SIGTERM
+    assert termios.tcgetattr(terminal.slave) == terminal.before
+
+
 @pytest.mark.parametrize("case", ["", "no hangup signal"])
 def test_a_closed_terminal_ends_it(terminal: Terminal, case: str) -> None:
     terminal.start(case)
     terminal.read_until(DRAWN)
     terminal.hang_up()
     assert terminal.outcome(0) == "returned"
+
+
+def test_an_encoding_without_its_lines_will_do(terminal: Terminal) -> None:
+    terminal.start("", PYTHONIOENCODING="ascii")
+    terminal.read_until(DRAWN)
+    os.write(terminal.master, b"q")
+    assert terminal.outcome(0) == "returned"
+    assert_sane(terminal)
+    assert terminal.seen.isascii()
 
 
 def test_an_error_of_the_feed_comes_after_the_terminal_is_restored(terminal: Terminal) -> None:

@@ -1,0 +1,135 @@
+"""Every command with a stdout that is full, closed, gone or of another encoding."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.gaps.results import spin_result, write_result
+
+PROGRAM = Path(sys.executable).with_name("noisetop")
+DATA = Path(__file__).parents[1] / "data"
+QUIET, UNLOADED = str(DATA / "quiet.noisetop"), str(DATA / "unloaded.noisetop")
+LONG = "a" * 300
+COMMANDS = (
+    ("--help",),
+    ("--version",),
+    ("top", "--help"),
+    ("probe", "spin", "--help"),
+    ("report", UNLOADED),
+    ("report", UNLOADED, "--json"),
+    ("report", "RESULT"),
+    ("report", "RESULT", "--json"),
+    ("compare", QUIET, QUIET),
+    ("compare", QUIET, QUIET, "--json"),
+    ("diagnose", UNLOADED),
+    ("diagnose", UNLOADED, "--json"),
+    ("check", "-d", "20ms"),
+    ("check", "-d", "20ms", "--json"),
+    ("completion", "bash"),
+    ("probe", "spin", "-d", "20ms", "--no-trace"),
+)
+
+
+def shell(
+    redirection: str, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs noisetop as a shell does, with a redirection behind it."""
+    return subprocess.run(
+        ["sh", "-c", f'"$@" {redirection}', "sh", str(PROGRAM), *arguments],
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        timeout=60,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("results") / "spin.json"
+    write_result(spin_result(), path)
+    return str(path)
+
+
+@pytest.fixture(params=COMMANDS, ids=" ".join)
+def command(request: pytest.FixtureRequest, result: str) -> list[str]:
+    return [result if word == "RESULT" else word for word in request.param]
+
+
+@pytest.mark.parametrize(
+    ("redirection", "reason"),
+    [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")],
+)
+def test_a_stdout_that_takes_nothing_is_one_line(
+    command: list[str], redirection: str, reason: str
+) -> None:
+    done = shell(redirection, *command)
+    *_, last = done.stderr.splitlines()
+    assert last == f"noisetop: cannot write to stdout: {reason}: write to another place"
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 1
+
+
+def test_a_reader_that_is_gone_is_no_error(command: list[str]) -> None:
+    done = shell("| true", *command)
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+    assert "Broken pipe" not in done.stderr
+
+
+def test_any_encoding_will_do(command: list[str]) -> None:
+    done = shell("", *command, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "<&-"])
+def test_messages_that_nobody_can_read_end_nothing(redirection: str) -> None:
+    done = shell(redirection, "report", UNLOADED, "--json")
+    assert (done.returncode, done.stdout[:1]) == (0, "{")
+    assert shell(redirection, "report", "/does/not/exist").returncode == 1
+
+
+def test_warnings_of_libraries_are_not_for_users() -> None:
+    program = (
+        "import sys, warnings, noisetop.commands.completion as one; from noisetop.cli import main; "
+        "one.run = lambda args: warnings.warn('overflow') or 0; "
+        "sys.argv = ['', 'completion', 'zsh']"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}; main()"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_file_does_not_get_the_number_of_a_closed_stream(tmp_path: Path) -> None:
+    out = tmp_path / "x.folded"
+    done = shell("<&- >&- 2>&-", "export", UNLOADED, "-o", str(out))
+    assert done.returncode == 0
+    assert out.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("report", LONG),
+        ("export", UNLOADED, "-o", LONG),
+        ("export", UNLOADED, "-o", f"{LONG}.json"),
+        ("record", "-o", LONG),
+        ("record", "--cgroup", LONG),
+        ("diagnose", UNLOADED, "--save", LONG),
+    ],
+    ids=lambda words: " ".join(words).replace(LONG, "LONG"),
+)
+def test_a_name_that_is_too_long_is_one_line(arguments: tuple[str, ...]) -> None:
+    done = shell("", *arguments)
+    assert done.returncode in (1, 2)
+    [line] = done.stderr.splitlines()
+    assert LONG in line
+    assert "File name too long" in line
