@@ -12,7 +12,7 @@ from noisetop.checks.irq import is_managed
 from noisetop.checks.remedy import boot_argument, pin, sysctl, write
 from noisetop.checks.result import Remedy
 from noisetop.checks.workload import quota_limits
-from noisetop.diagnosis.culprits import Culprit
+from noisetop.diagnosis.culprits import Culprit, culprits
 from noisetop.diagnosis.evidence import Evidence, Share
 from noisetop.machine.files import FileText, hex_mask
 from noisetop.machine.reading import Reading
@@ -193,6 +193,14 @@ def move_programs(situation: Situation) -> Advice | None:
         f"{moved.remedy.command}; {paused.command}", f"{moved.remedy.undo}; {paused.undo}"
     )
     return replace(moved, remedy=both)
+
+
+def move_neighbours(situation: Situation) -> Advice | None:
+    """Programs that ran on the same CPUs."""
+    evidence = situation.evidence
+    seen = [one for one in evidence.shares if one.is_program and one.cpu in situation.cpus]
+    who = culprits(seen, evidence)
+    return move_programs(replace(situation, shares=seen, about="", culprits=who))
 
 
 def move_process(situation: Situation) -> Advice | None:

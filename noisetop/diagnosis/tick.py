@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noisetop.counters.tick_stops import kept_by
+from noisetop.diagnosis.advice import move_neighbours
 from noisetop.diagnosis.evidence import Evidence, Share
 from noisetop.diagnosis.finding import Confidence, Finding
 from noisetop.diagnosis.rule import (
@@ -84,6 +85,7 @@ def tick_everywhere(evidence: Evidence, texts: Texts) -> list[Finding]:
     "names the scheduler (tick_stop) or no reason",
     remedy="taskset -pc {keep} {pid} of the other program, or give the CPU its own cpuset",
     undo="taskset -pc with the former CPUs",
+    act=move_neighbours,
     effect="the tick stops as soon as a single program runs",
     confirm="the finding about other programs on this CPU names them",
     source="D02; sched_can_stop_tick()",

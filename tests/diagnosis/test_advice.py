@@ -145,6 +145,14 @@ def test_what_is_measured_stays_where_it_is(tmp_path: Path) -> None:
     assert outside.remedy == "taskset -pc 0-1 51"
 
 
+def test_what_keeps_the_tick_on_is_moved(tmp_path: Path) -> None:
+    tick = share("timer", "local_timer", "tick_nohz_handler", period_ns=4_000_000, net_ns=10**9)
+    known = replace(evidence(tick, APP), nohz_full=frozenset({2}))
+    seen = machine(tmp_path, task(50, "app", "0-3"))
+    found = diagnose(replace(known, machine=seen)).findings[0]
+    assert (found.rule, found.remedy) == ("tick-for-two-programs", "taskset -pc 0-1 50")
+
+
 def test_who_sends_to_all_that_registered_is_paused(tmp_path: Path) -> None:
     barrier = share("ipi", "call_function", "ipi_mb", sender="app", origin=Origin.OTHERS)
     here = task(4700, "app", "0-3") | task(4711, "barrier", "0-3", pid=4700)
