@@ -113,7 +113,13 @@ class TaskNamer:
     def _culprits_of(self, source: SourceSummary) -> Iterable[tuple[str, TriggerSummary]]:
         if self._is_of_program(source):
             return [(self._of_task(one.trigger, source), one) for one in source.tasks]
-        return [(self._trigger(one.trigger), one) for one in source.triggers]
+        # A thread of the kernel that nobody is known to have woken stands for itself.
+        alone = source.tasks[0].trigger if len(source.tasks) == 1 else Trigger()
+        unknown = self._of_task(alone, source) if alone.tid else UNKNOWN
+        return [
+            (self._trigger(one.trigger) if one.trigger.label else unknown, one)
+            for one in source.triggers
+        ]
 
 
 def _merged(parts: Iterable[tuple[str, TriggerSummary]]) -> list[NamedShare]:

@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
             realtime = _realtime(AuditedMachine())
             recording, status = _trace(args, folder / "live.noisetop")
             title = str(recording.metadata.get("target") or "") if named_victims(args) else ""
-            pid = int(recording.metadata.get("pid") or 0) or None
+            pid = int(recording.metadata["pid"]) or None if args.pid else None
             diagnosis, audit = _judge(recording, realtime=realtime, pid=pid)
     changes = saved.compare(before, saved.summary_of(diagnosis)) if before else None
     if output:

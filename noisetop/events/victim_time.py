@@ -190,6 +190,8 @@ class VictimBook:
         """Accounts the waits that ended by then, None: all. ``still`` is what had not ended then,
         and ``waits`` those that go on now: of these the part up to then is accounted. Returns rows
         for what nothing accounts for."""
+        # Rings of two CPUs are read one after the other: what belongs together is put in order.
+        self._waits.sort(key=lambda one: one.end_ns)
         due = [one for one in self._waits if until_ns is None or one.end_ns <= until_ns]
         later = [one for one in self._waits if until_ns is not None and one.end_ns > until_ns]
         self._waits, going_on = later, []

@@ -66,9 +66,10 @@ def paths_by_id(wanted: Iterable[int], root: Path) -> dict[int, str]:
         if missing <= found.keys() or len(folders) > _MOST_GROUPS:
             break
         for name, number in _folders_in(folder):
-            folders.append((f"{path}/{name}", folder / name))
+            below = f"{path}/{os.fsencode(name).decode(errors='replace')}"
+            folders.append((below, folder / name))
             if number in missing:
-                found[number] = f"{path}/{name}"
+                found[number] = below
     return found
 
 

@@ -40,7 +40,7 @@ def _tids(summary: Summary, worst: Iterable[WorstInterruption]) -> Iterator[int]
     for source in summary.all_cpus().sources:
         triggers = (one.trigger for one in (*source.tasks, *source.triggers))
         yield from (one.tid for one in triggers if one.context != STARTED)
-    yield from (one.tid for one in summary.waits)
+    yield from (one.time.tid for one in summary.victims)
     for one in worst:
         yield one.victim_tid
         yield from (tid for part in one.parts for tid in (part.tid, part.trigger.tid))

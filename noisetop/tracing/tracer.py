@@ -198,8 +198,11 @@ class Tracer:
 
     @property
     def own_pid(self) -> int:
-        """This process, as the kernel numbers it."""
-        return self.host_numbers.task(os.getpid())
+        """This process, as the kernel numbers it; 0 where the kernel does not tell."""
+        try:
+            return self.host_numbers.task(os.getpid())
+        except NoisetopError:  # in a container: only a target needs the number
+            return 0
 
     def _bounded_ring_records(self) -> int:
         """The wanted size, halved until the rings of all CPUs stay within 256 MiB."""

@@ -88,6 +88,8 @@ def test_a_kernel_thread_works_for_who_woke_it() -> None:
     one = thread("kworker/1:0", caused(Trigger(tid=30), 70), woken=woken)
     assert labels(summary(one)) == [("redis-server 10 (unit redis.service) on CPU 1", 70)]
     assert TaskNamer(summary(one)).programs_of(one) == []
+    alone = thread("kworker/1:0", caused(Trigger(tid=30), 70))
+    assert labels(summary(alone)) == [("kworker/1:0 30", 70)]
 
 
 def test_short_lived_tasks_are_one_culprit_as_threads_and_as_triggers() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
+import mmap
 import os
 import time
 from collections.abc import Iterator
@@ -136,7 +138,6 @@ def merging() -> Iterator[int]:
     """The kernel's thread that merges pages, busy without a pause; its tid."""
     if not (KSM / "run").exists():
         pytest.skip("no ksmd here")
-    import mmap
 
     before = {name: (KSM / name).read_text() for name in ("run", "sleep_millisecs")}
     memory = mmap.mmap(-1, 1 << 22)
@@ -163,9 +164,11 @@ def test_a_kernel_thread_is_a_victim_by_its_name(tmp_path: Path) -> None:
     with merging(), workload("timerfd", VICTIM_CPU, SENDER_CPU, 1000):
         done = run("record", "-t", "ksmd", "-d", "2s", "-q", "-o", file)
         assert done.returncode == 0, done.stderr
-    done = run("report", file)
-    assert "TID" in done.stdout
-    assert "(ksmd)" in done.stdout
+    document = json.loads(run("report", "--json", file).stdout)
+    assert document["metadata"]["target"].endswith("(ksmd)")
+    paths = [one["path"] for cpu in document["cpus"].values() for one in cpu["sources"]]
+    assert ["timer", "local_timer"] in paths
+    assert not [path for path in paths if "ksmd" in path], "what it does itself is no noise"
 
 
 def test_the_run_ends_with_the_last_of_its_threads(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from noisetop.events.interruption import Source
 from noisetop.machine import system
 from noisetop.tracing.target import Target
 from tests.kernel.loads import Workload, prepared
@@ -85,11 +86,10 @@ def test_two_threads_name_each_other_as_contention() -> None:
     with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:4000") as load:
         traced = trace(Target((VICTIM_CPU,), pid=load.pid), load.run)
     one, other = (traced.victims[load.tids[name]] for name in ("victim", "compete"))
-    for mine, rival in ((one, "compete"), (other, "victim")):
-        (largest, *_) = sorted(mine.contention.items(), key=lambda pair: -pair[1])
-        assert largest[0].path == ("thread", "self", rival)
-        assert largest[1] >= 0.5 * mine.delay_ns
-    assert min(one.contention_ns, other.contention_ns) > 1_000_000_000
+    for mine, its, rival in ((one, other, "compete"), (other, one, "victim")):
+        shared_ns = mine.contention[Source(("thread", "self", rival))]
+        # One waits whenever the other runs, but for when that is alone at the end.
+        assert 0.7 * its.on_cpu_ns <= shared_ns <= its.run_ns
 
 
 def test_a_quota_is_throttled_time() -> None:
@@ -97,10 +97,9 @@ def test_a_quota_is_throttled_time() -> None:
         tasks.write_text(str(load.pid))
         traced = trace(Target((VICTIM_CPU,), pid=load.pid), load.run)
     assert_adds_up(traced, load)
-    wall_ns = sum(one.wall_ns for one in traced.victims.values())
-    assert sum(one.throttled_ns for one in traced.victims.values()) > 0.3 * wall_ns
-    unattributed_ns = sum(one.unattributed_ns for one in traced.victims.values())
-    assert unattributed_ns <= SHARE * wall_ns + HIDDEN_NS * traced.hidden
+    throttled_ns = sum(one.throttled_ns for one in traced.victims.values())
+    waits = [wait.total_ns.get("throttled", 0) for wait in traced.waits.values()]
+    assert 0 < sum(waits) <= throttled_ns * (1 + SHARE)
 
 
 def test_a_thread_that_migrates_while_it_waits() -> None:
