@@ -163,10 +163,22 @@ thread, at most 15 bytes. policy: SCHED_*, below 0 leaves the scheduling as it i
 and the two times belong to the policies that take them.
 """
 
-def spin_start(threads: Sequence[SpinThread], group: int, /) -> int:
+DISTURB_TIMER: int
+DISTURB_SLEEP: int
+DISTURB_TIMEOUT: int
+DISTURB_CALL: int
+DISTURB_WAKE: int
+DISTURB_FAULT: int
+"""How a spinning thread is disturbed: ``enum disturb`` in noisetop/native/probe/disturb.h."""
+
+def spin_start(
+    threads: Sequence[SpinThread], group: int, kinds: int = 0, sender_cpu: int = 0, /
+) -> int:
     """Forks a process that spins as noisetop/native/probe/spin.h describes, and returns its pid.
 
-    group: the process group that it joins, 0: a new one. The process is the caller's to wait for;
+    group: the process group that it joins, 0: a new one. kinds: how the first thread, which must be
+    bound, is disturbed between slices of its loop, a set of DISTURB_*; sender_cpu: where the calls
+    and wake-ups among them come from. The process is the caller's to wait for;
     it dies with the thread that started it. Errors within it are in spin_state(). Raises OSError,
     and ValueError for no thread, too little memory or a CPU beyond the limit.
     """
@@ -178,7 +190,8 @@ def spin_set(
 
     begin, end: moments on the counter. threshold: shortest distance of two readings that is a gap.
     longer: the last quarter of the room is kept for gaps of at least this length. busy: spin so
-    long, then sleep ``sleep_ns``; 0: never sleep. Raises ValueError for too little memory.
+    long, then sleep ``sleep_ns``, or be disturbed; 0: never pause. Raises ValueError for too little
+    memory.
     """
 
 def spin_stop(memory: mmap, /) -> None:

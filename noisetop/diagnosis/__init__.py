@@ -27,7 +27,7 @@ class Diagnosis:
 
     evidence: Evidence
     findings: tuple[Finding, ...]
-    """By the cost of what is not the victims' own doing; what is mostly that comes last."""
+    """By the cost of what is not self-inflicted; what mostly is comes last."""
     unexplained: tuple[Share, ...]
     unsure: tuple[tuple[Rule, CannotTell], ...]
     """Rules that lacked something."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from noisetop.diagnosis.advice import lift_quota, move_process, pause_sender
+from noisetop.diagnosis.advice import lift_quota
 from noisetop.diagnosis.evidence import Evidence
 from noisetop.diagnosis.finding import Confidence, Finding
+from noisetop.diagnosis.program_advice import move_process, pause_sender
 from noisetop.diagnosis.rule import Match, Texts, by_sender, by_step, calls, cause, grouped, rule
 from noisetop.events.origin import Origin
 

@@ -61,12 +61,12 @@ class Finding:
     readings: tuple[Reading, ...] = ()
     """What was read for the remedy."""
     wait_ns: int = 0
-    """Run-queue wait of the victims, beside the noise and never part of it."""
+    """For how long victims were runnable and not running because of it."""
     wait_count: int = 0
     culprits: tuple[Culprit, ...] = ()
     """Who is behind it, largest cost first."""
     own_wait: bool = False
-    """Whether that is the victims' own doing: page faults."""
+    """Whether that is self-inflicted: page faults."""
 
     @property
     def key(self) -> str:
@@ -111,7 +111,7 @@ class Finding:
 
     @property
     def own_ns(self) -> int:
-        """That of its cost that is the doing of the victims themselves."""
+        """That of its cost that is self-inflicted."""
         own_ns = sum(share.rank_ns for share in self.shares if share.origin is Origin.SELF)
         return self.cost_ns if self.own_wait else own_ns
 
@@ -122,7 +122,7 @@ class Finding:
 
     @property
     def is_own(self) -> bool:
-        """Whether most of it is the doing of the victims themselves."""
+        """Whether most of it is self-inflicted."""
         return self.own_ns > self.external_ns
 
     @property

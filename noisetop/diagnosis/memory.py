@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from noisetop.diagnosis.advice import move_threads
 from noisetop.diagnosis.evidence import Evidence
 from noisetop.diagnosis.finding import Confidence, Finding
+from noisetop.diagnosis.program_advice import move_threads
 from noisetop.diagnosis.rule import (
     MOVE_BACK,
     Texts,

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from noisetop.diagnosis.advice import (
-    lift_quota,
-    lift_throttling,
-    move_programs,
-    move_service,
-    move_threads,
-)
+from noisetop.diagnosis.advice import lift_quota, lift_throttling
 from noisetop.diagnosis.evidence import THROTTLED, Evidence, Share
 from noisetop.diagnosis.finding import CannotTell, Confidence, Finding, Outcome
+from noisetop.diagnosis.program_advice import move_programs, move_service, move_threads
 from noisetop.diagnosis.rule import (
     ISOLATE,
     LAST,

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from noisetop.diagnosis.advice import MOVED_BACK, Act, Situation, write_back
+from noisetop.diagnosis.advice import Act, Situation, write_back
 from noisetop.diagnosis.culprits import culprits
 from noisetop.diagnosis.evidence import Evidence, Path, Share
 from noisetop.diagnosis.facts import facts
 from noisetop.diagnosis.finding import Confidence, Finding, Outcome, Rule
+from noisetop.diagnosis.program_advice import MOVED_BACK
 from noisetop.events.origin import Origin
 
 Pattern = tuple[str, ...]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from noisetop.diagnosis.advice import KEEP_MAPPINGS, keep_freed_memory, move_process
 from noisetop.diagnosis.evidence import Evidence
 from noisetop.diagnosis.finding import Confidence, Finding
+from noisetop.diagnosis.program_advice import KEEP_MAPPINGS, keep_freed_memory, move_process
 from noisetop.diagnosis.rule import (
     ISOLATE,
     MOVE,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from noisetop.counters.tick_stops import kept_by
-from noisetop.diagnosis.advice import move_neighbours
 from noisetop.diagnosis.evidence import Evidence, Share
 from noisetop.diagnosis.finding import Confidence, Finding
+from noisetop.diagnosis.program_advice import move_neighbours
 from noisetop.diagnosis.rule import (
     NOTHING_TO_UNDO,
     Texts,

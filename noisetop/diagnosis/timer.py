@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from noisetop.diagnosis.advice import move_threads
 from noisetop.diagnosis.finding import Confidence
+from noisetop.diagnosis.program_advice import move_threads
 from noisetop.diagnosis.rule import MOVE, MOVE_BACK, by_sender, by_step, cause, hrtimers, timers
 
 _REARMED = "a timer follows the program that rearms it"

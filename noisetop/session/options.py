@@ -169,10 +169,15 @@ def housekeeping_of(args: argparse.Namespace, target: Target) -> tuple[int, ...]
     """CPUs for our own threads, perhaps none. Raises UsageError."""
     if args.housekeeping is not None:
         return system.cpus_from_list(args.housekeeping)
+    return affinity.choose(victim_cpus(target))
+
+
+def victim_cpus(target: Target) -> set[int]:
+    """CPUs on which victims may run."""
     if others := [number for number in target.tasks if number != os.getpid()]:
         allowed = affinity.allowed_cpus_of_thread if target.tids else affinity.allowed_cpus_of
-        return affinity.choose(set().union(*map(allowed, others)))
-    return affinity.choose(target.cpus)
+        return set().union(*map(allowed, others))
+    return set(target.cpus)
 
 
 def housekeeping_warning(housekeeping: tuple[int, ...], target: Target) -> str:

@@ -15,6 +15,7 @@ from typing import Self
 
 from noisetop.counters.losses import LOSSES
 from noisetop.errors import UsageError
+from noisetop.events.symbols import read_kallsyms
 from noisetop.machine.files import Files
 from noisetop.machine.find_tasks import find_task
 from noisetop.machine.namespaces import is_first
@@ -29,6 +30,7 @@ from noisetop.session.options import (
     ring_records,
     target_of,
 )
+from noisetop.session.run_calibration import RunCalibration
 from noisetop.session.workload import Workload
 from noisetop.text.units import parse_duration
 from noisetop.tracing.backend import choose
@@ -96,6 +98,9 @@ class TracedRun:
             housekeeping=self.housekeeping,
             backend=self._backend,
         )
+        self._calibration = RunCalibration(
+            self.target, self.housekeeping, args.faults, compiled=self._backend == "bcc"
+        )
 
     def _prepare_workload(self, args: argparse.Namespace, output_fd: int) -> None:
         """Without -c the command itself is what is watched."""
@@ -131,7 +136,11 @@ class TracedRun:
         """
         with self.capture.opened() if self.capture else nullcontext(-1) as spool_fd:
             self._print_notices()
-            with self._new_tracer(spool_fd=spool_fd) as tracer:
+            symbols = read_kallsyms()
+            calibration = self._calibration.find(symbols, self.stopper)
+            with self._new_tracer(
+                spool_fd=spool_fd, symbols=symbols, calibration=calibration
+            ) as tracer:
                 self._start(tracer)
                 try:
                     yield tracer

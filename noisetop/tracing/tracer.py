@@ -81,6 +81,10 @@ class Tracer:
     names: Names = field(init=False)
     bpf_ns_per_record: float | None = None
     """Run time of all programs for each record, sampled before the window; None: not measured."""
+    symbols: SymbolTable | None = None
+    """Names of kernel functions; None: they are read when needed."""
+    samples_cost: bool = True
+    """Whether to find out what its programs cost, which takes 0.3 s."""
     calibration: Calibration = NONE
     """What entries cost on this machine; known before the window starts."""
     counters: CountersWatch = field(default_factory=CountersWatch)
@@ -92,7 +96,6 @@ class Tracer:
     _session: _native.Session = field(init=False)
     _hotplug: HotplugWatch = field(init=False)
     _names_writer: NamesWriter | None = None
-    _symbols: SymbolTable | None = None
     _complete_ns: int = 0
     _processes: ProcessWatch = field(default_factory=ProcessWatch)
     _lost: tuple[str, ...] = ()
@@ -222,13 +225,16 @@ class Tracer:
         return table.address("tick_sched_timer") or table.address("tick_nohz_handler")
 
     def _read_symbols(self) -> SymbolTable:
-        if self._symbols is None:
-            self._symbols = read_kallsyms()
-        return self._symbols
+        if self.symbols is None:
+            self.symbols = read_kallsyms()
+        return self.symbols
 
     def _attach(self) -> None:
         """Attaches, and samples what the programs cost: the kernel's BPF statistics cost something
         themselves, so they are off again before the window starts."""
+        if not self.samples_cost:
+            self._session.attach()
+            return
         stats_fd = self._enable_stats()
         try:
             self._session.attach()

@@ -48,7 +48,7 @@ def diagnose(*options: str | Path) -> Document:
 
 def told(document: Document) -> list[tuple[str, int, list[str]]]:
     return [
-        (one["key"], one["cost_ns"], [who["label"] for who in one["culprits"]][:3])
+        (one["key"], one["rank_ns"], [who["label"] for who in one["culprits"]][:3])
         for one in document["findings"][:5]
     ]
 
@@ -247,7 +247,7 @@ def test_redis_sends_packets_to_its_own_machine(tmp_path: Path) -> None:
         finding = own[0]
         assert finding["key"] == "loopback:redis-server"
         received = [one for one in document["findings"] if ["softirq", "NET_RX"] in one["paths"]]
-        assert finding["self_ns"] > 0.9 * sum(one["cost_ns"] for one in received)
+        assert finding["self_ns"] > 0.9 * sum(one["rank_ns"] for one in received)
         assert "ethtool" not in finding["remedy"] + finding["otherwise"]
         assert "Unix socket" in finding["remedy"]
         assert finding["otherwise"].endswith("/sys/class/net/lo/queues/rx-0/rps_cpus")
