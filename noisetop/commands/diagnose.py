@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         with temporary_folder() as folder:
             # Programs that end meanwhile are known from before, those that began from after.
-            realtime = _realtime(AuditedMachine())
+            realtime = Realtime.of(AuditedMachine())
             recording, status = _trace(args, folder / "live.noisetop")
             title = str(recording.metadata.get("target") or "") if named_victims(args) else ""
             pid = int(recording.metadata["pid"]) or None if args.pid else None
@@ -180,7 +180,7 @@ def _judge(
     if machine is not None:
         _step_aside(recording.cpus)
     if realtime is not None and machine is not None:
-        realtime |= _realtime(machine) or Realtime()
+        realtime |= Realtime.of(machine) or Realtime()
     evidence = evidence_of(
         recording,
         online=machine.online if machine is not None else (),
@@ -189,17 +189,6 @@ def _judge(
     )
     audit = run_checks(machine) if machine is not None else ()
     return diagnose(evidence), audit
-
-
-def _realtime(machine: AuditedMachine) -> Realtime | None:
-    """What has real-time priority now; None where that is hidden."""
-    if machine.tasks_hidden:
-        return None
-    urgent = [task for task in machine.tasks if task.realtime]
-    return Realtime(
-        frozenset(task.comm for task in urgent if not task.kernel),
-        frozenset(task.tid for task in urgent),
-    )
 
 
 def _made_here(recording: Recording) -> bool:

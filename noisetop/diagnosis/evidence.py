@@ -155,6 +155,17 @@ class Realtime:
     """Of programs."""
     tids: frozenset[int] = frozenset()
 
+    @classmethod
+    def of(cls, machine: AuditedMachine) -> Realtime | None:
+        """What has real-time priority now; None where that is hidden."""
+        if machine.tasks_hidden:
+            return None
+        urgent = [task for task in machine.tasks if task.realtime]
+        return cls(
+            frozenset(task.comm for task in urgent if not task.kernel),
+            frozenset(task.tid for task in urgent),
+        )
+
     def __or__(self, other: Realtime) -> Realtime:
         return Realtime(self.names | other.names, self.tids | other.tids)
 

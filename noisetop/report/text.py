@@ -32,7 +32,7 @@ from noisetop.counters.section import sections
 from noisetop.diagnosis import Diagnosis
 from noisetop.diagnosis.brief import brief_lines
 from noisetop.errors import UsageError
-from noisetop.events.interruption import CLASSES
+from noisetop.events.interruption import in_class_order
 from noisetop.recording.recording import Recording
 from noisetop.report.causes import (
     by_lines,
@@ -180,7 +180,7 @@ def _cpu_lines(summary: Summary) -> Iterator[str]:
     if len(rows) > 1:
         rows.append(cpu_row(summary, summary.all_cpus()))
     yield from aligned((CPU, CPU_COST, *CPU_FIGURES, MAX_SINGLE_AT, CPU_SELF, CPU_IDLE), rows)
-    present = [name for name in CLASSES if any(name in row.classes for row in rows)]
+    present = in_class_order(name for row in rows for name in row.classes)
     if present:
         yield ""
         yield from aligned((CPU, *(class_columns(name)[1] for name in present)), rows)

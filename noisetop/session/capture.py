@@ -20,7 +20,6 @@ from noisetop.recording.noise_so_far import NoiseSoFar
 from noisetop.recording.open import SUFFIX
 from noisetop.recording.raw_file import SpoolWriter, read_spool
 from noisetop.text.cpu_list import format_cpu_list
-from noisetop.tracing.process_watch import ProcessWatch
 from noisetop.tracing.tracer import Tracer
 
 PARTIAL = ".partial"
@@ -77,7 +76,7 @@ class Capture:
         self._writer = SpoolWriter(self._fd, tracer.layout, tracer.append)
         try:
             self._writer.write_head(
-                _metadata(tracer), tracer.names, tracer.target.cpus, ProcessWatch()
+                _metadata(tracer), tracer.names, tracer.target.cpus, tracer.processes
             )
         except OSError as error:
             raise NoisetopError(f"cannot write {self.spool}: {error.strerror}") from None

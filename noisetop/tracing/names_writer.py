@@ -27,7 +27,7 @@ class NamesWriter:
         self._thread.start()
 
     def close(self) -> None:
-        """Nothing is appended after this. May be called again."""
+        """Nothing is appended by itself after this. May be called again."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -37,5 +37,13 @@ class NamesWriter:
         # Whoever writes the end of the recording meets the same error, and reports it.
         with contextlib.suppress(OSError):
             while not self._stop.wait(_INTERVAL_S):
-                if blocks := self.new_blocks():
-                    self.append(blocks)
+                self._write()
+
+    def write_last(self) -> None:
+        """What is new since it was closed."""
+        with contextlib.suppress(OSError):
+            self._write()
+
+    def _write(self) -> None:
+        if blocks := self.new_blocks():
+            self.append(blocks)

@@ -91,13 +91,15 @@ class Tracer:
     """Side figures; read from the start of the window to its end."""
     host_numbers: HostNumbers = field(init=False)
     """What the kernel calls the tasks of our PID namespace."""
+    processes: ProcessWatch = field(default_factory=ProcessWatch)
+    """Told the names by read(), or while a recording is written by who does that: both know the
+    same."""
     start_ns: int = 0
     end_ns: int = 0
     _session: _native.Session = field(init=False)
     _hotplug: HotplugWatch = field(init=False)
     _names_writer: NamesWriter | None = None
     _complete_ns: int = 0
-    _processes: ProcessWatch = field(default_factory=ProcessWatch)
     _lost: tuple[str, ...] = ()
     _not_taken: frozenset[str] = frozenset()
 
@@ -285,6 +287,8 @@ class Tracer:
         self.counters.about_to_stop()
         self.end_ns = self._session.stop_window()
         self.counters.stop()
+        if self._names_writer is not None:
+            self._names_writer.write_last()
 
     def _cpus_changed(self, online: frozenset[int], intervals: tuple[OfflineInterval, ...]) -> None:
         """The kernel lets threads of a CPU that goes offline run anywhere: ours are bound again to
@@ -323,16 +327,16 @@ class Tracer:
         records = np.frombuffer(self._session.read(), self.layout.event)
         batch = self.reader.take(records, last=bool(self.end_ns), complete_ns=complete_ns)
         table = self.reader.join_triggers(batch)
-        if self.layout.task_name is not None:
-            self._processes.note(batch.names.view(self.layout.task_name))
-            self._processes.news()
+        if self.layout.task_name is not None and self._names_writer is None:
+            self.processes.note(batch.names.view(self.layout.task_name))
+            self.processes.news()
         return table
 
     @property
     def directory(self) -> TaskDirectory:
         """Who the tasks are that read() has met so far; grows."""
         return TaskDirectory(
-            self.reader.tasks, self.reader.task_names.infos, self._processes.details
+            self.reader.tasks, self.reader.task_names.infos, self.processes.details
         )
 
     def settle(self) -> tuple[int, Interruptions, Interruptions]:

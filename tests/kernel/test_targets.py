@@ -140,17 +140,24 @@ def merging() -> Iterator[int]:
         pytest.skip("no ksmd here")
 
     before = {name: (KSM / name).read_text() for name in ("run", "sleep_millisecs")}
-    memory = mmap.mmap(-1, 1 << 22)
+    memory = mmap.mmap(-1, 1 << 24, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.write(b"x" * len(memory))
     memory.madvise(mmap.MADV_MERGEABLE)
     try:
         (KSM / "sleep_millisecs").write_text("0")
         (KSM / "run").write_text("1")
+        scans = _scans()
+        wait_for(lambda: _scans() > scans, "ksmd")
         (tid,) = [int(p.parent.name) for p in Path("/proc").glob("[0-9]*/comm") if _is_ksmd(p)]
         yield tid
     finally:
         for name, value in before.items():
             (KSM / name).write_text(value)
         memory.close()
+
+
+def _scans() -> int:
+    return int((KSM / "full_scans").read_text())
 
 
 def _is_ksmd(path: Path) -> bool:

@@ -125,6 +125,11 @@ def test_cpus_and_their_sum() -> None:
     assert "12.3 µs" in lines[2]
 
 
+def test_a_class_of_a_new_word_has_a_column() -> None:
+    made = recording(table(interruption(0, 70)), sources=[Source(("word", "taken"))])
+    assert ["CPU", "word"] in [line.split() for line in lines_of(made)]
+
+
 def test_sources_by_net_time_with_what_is_left_out() -> None:
     lines = section(lines_of(busy(), top=1), "Sources")
     assert lines[1].endswith("irq › 36 virtio1-req.0")

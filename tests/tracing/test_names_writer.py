@@ -16,6 +16,8 @@ def test_new_names_are_appended_until_it_is_closed() -> None:
     writer.close()
     blocks.put(b"c")
     assert appended.empty()
+    writer.write_last()
+    assert appended.get_nowait() == b"c"
 
 
 def test_a_file_that_cannot_be_read_ends_it() -> None:
