@@ -79,7 +79,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
         tracer = stack.enter_context(
             Tracer(Target(cpus), spool_fd=file.fileno(), keep_batches=True, ring_records=1 << 17)
         )
-        writer = SpoolWriter(file.fileno(), tracer.layout)
+        writer = SpoolWriter(file.fileno(), tracer.layout, tracer)
         metadata = {**system.describe(), "own_pid": tracer.own_pid}
         writer.write_head(metadata, tracer.names, cpus)
         frequency = str(round(5000 * SHARE))

@@ -23,7 +23,7 @@ from tests.kernel.loads import PATIENCE_S, Workload, prepared, stop
 from tests.kernel.provoked import program as python
 from tests.kernel.provoked import urgent
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.story]
 
 SENDER_CPU = min(system.online_cpus())
 VICTIM_CPU = max(system.online_cpus())

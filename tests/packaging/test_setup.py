@@ -427,7 +427,7 @@ def test_run_without_sudo_says_so(clone: Machine) -> None:
 
 
 PURE = "pytest -n auto -m not kernel and not viewer and not packaging"
-OF_KERNEL = "pytest -p no:cacheprovider -m kernel and not packaging"
+OF_KERNEL = "pytest -p no:cacheprovider -m kernel and not packaging and not story"
 
 
 def test_pure_tests_run_side_by_side_and_then_those_of_the_kernel(clone: Machine) -> None:
