@@ -108,7 +108,13 @@ def shares(load: Disturb, calibration: Calibration) -> tuple[float, float]:
     return net_ns / lost_ns, (net_ns + entry_ns) / lost_ns
 
 
-@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS.keys())
+@pytest.mark.parametrize(
+    "load",
+    [
+        pytest.param(load, id=name, marks=() if name == "all" else pytest.mark.story)
+        for name, load in LOADS.items()
+    ],
+)
 def test_cost_is_what_a_spinning_thread_loses(load: Disturb, stopper: Stopper) -> None:
     ratios = []
     for _ in range(ROUNDS):
