@@ -84,10 +84,9 @@ def shares(load: Load, calibration: Calibration, length_ns: int) -> tuple[float,
     sliced = load.kinds & (Disturb.TIMER | Disturb.FAULT)
     with (
         device_interrupts() if load.device else contextlib.nullcontext(),
-        spinning(CPU, load.kinds, length_ns, load.slice_ns if sliced else 0, **disturbance) as (
-            process,
-            tracer,
-        ),
+        spinning(
+            CPU, load.kinds, length_ns, load.slice_ns if sliced else 0, load.send_ns, load.timer_ns
+        ) as (process, tracer),
     ):
         table, sources = tracer.read(), tracer.reader.namer.sources
         [spin] = process.results()
