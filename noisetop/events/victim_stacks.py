@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 KEPT = 1024
 """Of the longest; worst moments are among them."""
+NO_STACK = 0xFFFFFFFF
+"""``NOISE_NO_STACK``."""
 TRIGGER_OF = "victim"
 """What their source declares in place of the kind of an event."""
 
@@ -28,6 +33,18 @@ class VictimStacks:
             self._longest[where] = int(row["object"]), int(row["tid"]), int(row["user_stack"])
         if len(self._longest) > 2 * KEPT:
             self._drop()
+
+    def rows(self) -> list[list[int]]:
+        """For a file; of() is its inverse."""
+        return [[*where, *told] for where, told in sorted(self._longest.items())]
+
+    @classmethod
+    def of(cls, rows: Iterable[Any]) -> VictimStacks:
+        """Raises ValueError or TypeError on what are no rows."""
+        stacks = cls()
+        for cpu, start_ns, gross_ns, tid, stack in rows:
+            stacks._longest[int(cpu), int(start_ns)] = int(gross_ns), int(tid), int(stack)
+        return stacks
 
     def _drop(self) -> None:
         longest = sorted(self._longest, key=lambda where: -self._longest[where][0])
