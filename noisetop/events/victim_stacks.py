@@ -50,13 +50,12 @@ class VictimStacks:
         longest = sorted(self._longest, key=lambda where: -self._longest[where][0])
         self._longest = {where: self._longest[where] for where in longest[:KEPT]}
 
-    def during(self, cpu: int, start_ns: int, end_ns: int) -> tuple[int, int]:
-        """The victim's tid and the key of its user stack when a CPU was taken from it within these
-        bounds, for the longest time; (0, -1): not known."""
+    def during(self, tid: int, cpu: int, start_ns: int, end_ns: int) -> int:
+        """The key of the user stack of a victim that lost a CPU within these bounds, when it did so
+        for the longest time; -1: not known."""
         inside = [
-            told
-            for (on, began_ns), told in self._longest.items()
-            if on == cpu and start_ns <= began_ns <= end_ns
+            (gross_ns, stack)
+            for (on, began_ns), (gross_ns, who, stack) in self._longest.items()
+            if who == tid and on == cpu and start_ns <= began_ns <= end_ns
         ]
-        _, tid, stack = max(inside, default=(0, 0, -1))
-        return tid, stack
+        return max(inside, default=(0, -1))[1]

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 NO_LIBRARY = 3
 _LOAD = 1
 _PAGE = 4096
-_LONGEST = 256
+_LONGEST = 120
 Told = list[str | int | None]
 _CALLBACKS = (
     "dwfl_build_id_find_elf",

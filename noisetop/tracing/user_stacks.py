@@ -26,7 +26,7 @@ from noisetop.machine.system import ROOT
 from noisetop.tracing import symbolizer
 
 LIBRARY = "libdw.so.1"
-ENDED = "its process ended before it could be asked"
+ENDED = "its program had ended before it could be asked"
 HIDDEN = "PID namespace: its process cannot be asked"
 NO_LIBRARY = (
     "user stacks are without function names: install libdw "
@@ -111,8 +111,13 @@ class UserStackWatch:
             reason = ENDED if self._files.kernel_threads_visible else HIDDEN
             plain = [_Frame(f"0x{address:x}") for address in addresses]
             return (*plain[:-1], _Frame(f"{plain[-1].plain} ({reason})")) if plain else ()
-        maps = self._maps[process]
-        return tuple(self._frame(tid, mapping_at(maps, one), one) for one in addresses)
+        maps, frames = self._maps[process], []
+        for address in addresses:
+            mapping = mapping_at(maps, address)
+            if mapping is None:
+                break  # below code without frame pointers there can be anything
+            frames.append(self._frame(tid, mapping, address))
+        return tuple(frames)
 
     def _know(self, tid: int, process: int, addresses: Sequence[int]) -> bool:
         """Whether the maps are known; they are read again where an address does not fit."""
@@ -124,8 +129,8 @@ class UserStackWatch:
             self._maps[process] = known
         return bool(known)
 
-    def _frame(self, tid: int, mapping: Mapping | None, address: int) -> _Frame:
-        if mapping is None or not mapping.path:
+    def _frame(self, tid: int, mapping: Mapping, address: int) -> _Frame:
+        if not mapping.path:
             return _Frame(f"0x{address:x} (no file)")
         offset = address - mapping.start + mapping.offset
         plain = f"{mapping.name}+0x{offset:x}"
