@@ -14,7 +14,7 @@ _MOST = 1 << 16
 """Mappings that a process may have; more are left out."""
 _LINE = re.compile(
     r"(?P<start>[0-9a-f]{1,16})-(?P<end>[0-9a-f]{1,16}) [r-][w-](?P<executable>[x-])[ps] "
-    r"(?P<offset>[0-9a-f]{1,16}) (?P<device>\S+) (?P<inode>\d{1,20}) *(?P<path>.*)"
+    r"(?P<offset>[0-9a-f]{1,16}) (?P<device>\S+) (?P<inode>\d{1,20})(?: +(?P<path>.*))?"
 )
 _DELETED = " (deleted)"
 
@@ -46,7 +46,7 @@ def parse_maps(text: str) -> tuple[Mapping, ...]:
         match = _LINE.fullmatch(line)
         if match and match["executable"] == "x":
             start, end, offset = (int(match[name], 16) for name in ("start", "end", "offset"))
-            path = match["path"].replace("\\012", "\n").removesuffix(_DELETED)
+            path = (match["path"] or "").replace("\\012", "\n").removesuffix(_DELETED)
             inode = int(match["inode"])
             found.append(Mapping(start, end, offset, match["device"], inode, path))
     return tuple(found)
