@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,12 @@ TRIGGER_OF = "victim"
 """What their source declares in place of the kind of an event."""
 
 
+@dataclass(slots=True)
 class VictimStacks:
     """Records of the source ``victim_stack``, by what took the CPU, in bounded memory."""
 
-    def __init__(self) -> None:
-        self._longest: dict[tuple[int, int], tuple[int, int, int]] = {}
+    _longest: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)
+    """By CPU and when it was taken: for how long, the victim's tid, and its user stack."""
 
     def clear(self) -> None:
         """Forgets them."""

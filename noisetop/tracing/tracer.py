@@ -26,6 +26,7 @@ from noisetop.events.layout import Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import KALLSYMS, SymbolTable, read_kallsyms
 from noisetop.events.task_directory import TaskDirectory
+from noisetop.events.trigger import UserStacks
 from noisetop.events.victim_time import ANY_TASK
 from noisetop.machine import affinity, system
 from noisetop.machine.proc_interrupts import softirq_names
@@ -47,6 +48,7 @@ DRAIN_INTERVAL_NS = 40_000_000
 _RINGS_LIMIT_BYTES = 256 << 20
 _BATCH_LIMIT_BYTES = 256 << 20
 _SETTLE_S = 0.05
+_LIVE_PATIENCE_S = 2
 _STACKS_INTERVAL_S = 0.05
 """What a user stack means is known only while its process lives."""
 _SAMPLE_S = 0.2
@@ -410,6 +412,12 @@ class Tracer:
         name = self.reader.namer.function_name
         stacks = self._session.stacks()
         return {key: tuple(map(name, addresses)) for key, addresses in stacks.items()}
+
+    def stacks_so_far(self) -> tuple[dict[int, tuple[str, ...]], UserStacks]:
+        """Those of the kernel, and those of programs, for a view that does not wait for long."""
+        if self.user_stacks is None:
+            return {}, {}
+        return self.kernel_stacks(), self.user_stacks.named(_LIVE_PATIENCE_S)
 
     def unavailable(self) -> tuple[str, ...]:
         """What this kernel has no tracepoints for, by their names without what tells the two of a

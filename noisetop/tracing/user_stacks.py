@@ -35,7 +35,7 @@ NO_LIBRARY = (
 FAILED = "user stacks are without function names: libdw failed on a file of the traced programs"
 _MOST_STACKS = 1 << 16
 _MOST_FILES = 256
-_PATIENCE_S = 60
+PATIENCE_S = 60
 _DEBUG_SERVERS = "DEBUGINFOD_URLS"
 _Place = tuple[int, int]
 """Number of a file, and an offset in it."""
@@ -76,6 +76,8 @@ class UserStackWatch:
     _began_ns: dict[int, int] = field(default_factory=dict)
     """When a thread took the name that it has now, where it had another one before."""
     _mapped: list[_File] = field(default_factory=list)
+    _asked: set[_Place] = field(default_factory=set)
+    _names: dict[_Place, str] = field(default_factory=dict)
     _number: dict[tuple[str, int], int] = field(default_factory=dict)
     """Of a file in ``_mapped``, by device and inode."""
 
@@ -148,38 +150,39 @@ class UserStackWatch:
                 self._mapped.append(_File(fd, path, mapping.name))
         return self._number.get(key, -1)
 
-    def named(self) -> UserStacks:
-        """The stacks met so far, as Recording.user_stacks has them. See ``problem``."""
+    def named(self, patience_s: float = PATIENCE_S) -> UserStacks:
+        """The stacks met so far, as Recording.user_stacks has them. See ``problem``. What libdw
+        cannot tell in so many seconds stays without a name."""
+        frames = [frame for stack in self._stacks.values() for frame in stack]
         wanted: dict[int, list[int]] = {}
-        for stack in self._stacks.values():
-            for frame in stack:
-                if frame.place:
-                    wanted.setdefault(frame.place[0], []).append(frame.place[1])
-        names = self._ask({file: sorted(set(offsets)) for file, offsets in wanted.items()})
+        for place in {frame.place for frame in frames if frame.place} - self._asked:
+            wanted.setdefault(place[0], []).append(place[1])
+            self._asked.add(place)
+        if wanted:
+            self._ask(wanted, patience_s)
+        names = self._names
         return {
             key: tuple(names.get(one.place, one.plain) if one.place else one.plain for one in stack)
             for key, stack in self._stacks.items()
         }
 
-    def _ask(self, wanted: dict[int, list[int]]) -> dict[_Place, str]:
-        """What libdw calls the places."""
-        if not wanted:
-            return {}
+    def _ask(self, wanted: dict[int, list[int]], patience_s: float) -> None:
+        """Has libdw name the places."""
         files = [
             {"fd": self._mapped[file].fd, "path": self._mapped[file].path, "offsets": offsets}
             for file, offsets in wanted.items()
         ]
-        answers = self._run({"libdw": self.library, "files": files})
-        found: dict[_Place, str] = {}
+        answers = self._run({"libdw": self.library, "files": files}, patience_s)
         for (file, offsets), told in zip(wanted.items(), answers, strict=False):
             for offset, one in zip(offsets, told, strict=True):
                 if one and one[0]:
                     name, source, line = one
                     where = f"{source}:{line}" if source else self._mapped[file].name
-                    found[file, offset] = f"{name} ({where})"
-        return found
+                    self._names[file, offset] = f"{name} ({where})"
 
-    def _run(self, request: dict[str, object]) -> list[list[list[str | int | None] | None]]:
+    def _run(
+        self, request: dict[str, object], patience_s: float
+    ) -> list[list[list[str | int | None] | None]]:
         """Starts no search on debug servers: the recording would wait for them."""
         surroundings = {key: value for key, value in os.environ.items() if key != _DEBUG_SERVERS}
         try:
@@ -191,7 +194,7 @@ class UserStackWatch:
                 check=False,
                 env=surroundings,
                 pass_fds=[one.fd for one in self._mapped],
-                timeout=_PATIENCE_S,
+                timeout=patience_s,
             )
         except (OSError, subprocess.TimeoutExpired):
             self.problem = FAILED
