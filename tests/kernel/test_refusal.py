@@ -15,7 +15,7 @@ from noisetop.machine import system
 from tests.kernel.loads import workload
 from tests.kernel.program import PROGRAM
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 BTF = Path("/sys/kernel/btf/vmlinux")
 CPUS = system.online_cpus()
@@ -67,9 +67,9 @@ def test_what_an_option_takes_away_is_no_refusal(fields: str, tmp_path: Path) ->
     with workload("timerfd", cpu, min(CPUS), 500):
         done = run_without(fields, tmp_path, "--json", "-c", str(cpu), "--faults", "-d", "1s")
     assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout.splitlines()[-1])
-    assert not [name for name in document["unavailable_sources"] if "refused" in name]
-    sources = document["cpus"][str(cpu)]["sources"]
+    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    assert not [name for name in documents[0]["unavailable_sources"] if "refused" in name]
+    sources = [one for seen in documents for one in seen["cpus"][str(cpu)]["sources"]]
     assert sum(one["count"] for one in sources if one["path"][0] == "timer") > 100
 
 
