@@ -104,6 +104,10 @@ class Session:
         """Kernel stacks so far: addresses by the id that triggers carry, innermost first, at most
         ``NOISE_STACK_DEPTH`` of them."""
 
+    def user_stack(self, id: int) -> list[int]:
+        """Addresses of a user stack by the id that triggers carry, innermost first; empty: there
+        is none."""
+
     def write_head(self, head: bytes, /) -> None:
         """Begins the recording, before its window. An error of the file is in
         ``counters()["spool_errno"]``, and nothing more is written then."""

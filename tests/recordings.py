@@ -23,7 +23,8 @@ from noisetop.events.source_names import Names
 from noisetop.events.symbols import SymbolTable
 from noisetop.events.task_directory import Details, TaskDirectory
 from noisetop.events.task_names import TaskInfo
-from noisetop.events.trigger import Trigger
+from noisetop.events.trigger import Trigger, UserStacks
+from noisetop.events.victim_stacks import VictimStacks
 from noisetop.events.waits import TaskWait, WaitBook
 from noisetop.exporters import recording_output
 from noisetop.machine.cgroup_names import CgroupNames
@@ -118,6 +119,8 @@ def recording(
     triggers: Sequence[Trigger] = TRIGGERS,
     waits: dict[int, TaskWait] | None = None,
     stacks: dict[int, tuple[str, ...]] | None = None,
+    user_stacks: UserStacks | None = None,
+    victim_stacks: VictimStacks | None = None,
     metadata: dict[str, Any] | None = None,
     counters: PeriodCounters | None = None,
     tasks: dict[int, str] | None = None,
@@ -138,6 +141,8 @@ def recording(
         triggers=list(triggers),
         waits=WaitBook.of(waits or {}),
         stacks=stacks or {},
+        user_stacks=user_stacks or {},
+        victim_stacks=victim_stacks or VictimStacks(),
         counters=counters or PeriodCounters(),
         tasks=tasks,
         directory=TaskDirectory(tasks, infos or {}, details or Details()),
@@ -171,12 +176,14 @@ def everything() -> Recording:
             ),
         ),
         sources=[*SOURCES, hostile, *FAULTS],
-        triggers=[*TRIGGERS, Trigger(HOSTILE, 7, 0, work=HOSTILE, origin=HOSTILE)],
+        triggers=[*TRIGGERS, Trigger(HOSTILE, 7, 0, work=HOSTILE, origin=HOSTILE, user_stack=5)],
         waits={
             100: TaskWait({"preempted": 2, "woken": 1}, {"preempted": 3_000, "woken": 5}, 2_000),
             4_000_000: TaskWait({"throttled": 1}, {"throttled": 7}, 7),
         },
         stacks={12: ("smp_call_function_many", HOSTILE)},
+        user_stacks={(7, 5): ("send (a.c:1)", HOSTILE), (100, 6): (HOSTILE,)},
+        victim_stacks=VictimStacks.of([[2, START_NS + 100, 1_000, 100, 6]]),
         metadata={"host": HOSTILE, "kernel": "6.1.0", "command": "noisetop record", "pid": 0},
         counters=side_figures(
             losses=Losses({2: {"ring_full": 3}, 3: {"ring_full": 0}}, 0, 2, recursion_misses=1),

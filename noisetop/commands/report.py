@@ -15,6 +15,8 @@ from noisetop.gaps.files import as_json, looks_like_result, read_result
 from noisetop.gaps.report import report_lines as probe_lines
 from noisetop.gaps.result import ProbeResult
 from noisetop.recording.open import open_recording
+from noisetop.recording.recording import Recording
+from noisetop.report.stacks import kernel_stack, stack_rows, victim_stack
 from noisetop.report.text import Report, report_lines
 from noisetop.summary.as_dict import summary_as_dict
 from noisetop.summary.worst import WorstInterruption, summarize_with_worst
@@ -39,6 +41,7 @@ EXAMPLES = (
 )
 
 _WORST = 10
+_MOST_STACKS = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +79,8 @@ def run(args: argparse.Namespace) -> int:
     collector = collector_for(recording)
     summary, worst = summarize_with_worst(recording, _WORST, collector.add)
     evidence = evidence_of(recording, collected=collector)
-    report = Report(recording, summary, worst, diagnose(evidence))
+    stacks = stack_rows(recording, evidence.shares)
+    report = Report(recording, summary, worst, diagnose(evidence), stacks)
     if args.json:
         _print_json(report)
         return 0
@@ -105,13 +109,16 @@ def _print_json(report: Report) -> None:
         "ended": recording.ended,
         "damage": recording.damage,
         "metadata": recording.metadata,
-        "worst": [_worst(one, report.summary.directory) for one in report.worst],
+        "worst": [_worst(one, recording, report.summary.directory) for one in report.worst],
+        "stacks": [row.as_dict() for row in report.stacks[:_MOST_STACKS]],
     }
     # json escapes all control characters but this one.
     print(json.dumps(content).replace("\x7f", "\\u007f"))
 
 
-def _worst(one: WorstInterruption, directory: TaskDirectory) -> dict[str, object]:
+def _worst(
+    one: WorstInterruption, recording: Recording, directory: TaskDirectory
+) -> dict[str, object]:
     return {
         "cpu": one.interval.cpu,
         "start_ns": one.interval.start_ns,
@@ -119,12 +126,15 @@ def _worst(one: WorstInterruption, directory: TaskDirectory) -> dict[str, object
         "noise_ns": one.interval.noise_ns,
         "victim_tid": one.victim_tid,
         "victim": {"name": directory.name(one.victim_tid), **directory.as_dict(one.victim_tid)},
+        "victim_stack": list(victim_stack(recording, one)),
         "parts": [
             {
                 "path": list(part.source.path),
                 "start_ns": part.start_ns,
                 "net_ns": part.net_ns,
                 "trigger": part.trigger.label,
+                "stack": list(kernel_stack(recording, part.trigger)),
+                "user_stack": list(recording.user_stack_of(part.trigger)),
                 "task": {"tid": part.tid, **directory.as_dict(part.tid)} if part.tid else None,
             }
             for part in one.parts

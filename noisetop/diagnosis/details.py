@@ -19,6 +19,7 @@ from noisetop.text.units import format_count, format_ns
 
 INDENT = 4
 _LABEL = 12
+_FUNCTIONS = 6
 _SENDERS = 3
 _LONGEST = 400
 _VERBS = re.compile(
@@ -140,6 +141,8 @@ def _evidence(finding: Finding, diagnosis: Diagnosis) -> list[str]:
         ]
         more = f" and {len(senders) - _SENDERS} more" if len(senders) > _SENDERS else ""
         sentences.append("from " + ", ".join(shown) + more)
+    if functions := finding.user_stack:
+        sentences.append("in " + " ← ".join(functions[:_FUNCTIONS]))
     return sentences
 
 

@@ -97,6 +97,7 @@ def _figures(finding: Finding, diagnosis: Diagnosis) -> dict[str, object]:
             {"label": sender.trigger.label, "count": sender.count, "net_ns": sender.net_ns}
             for sender in finding.senders()
         ],
+        "user_stack": list(finding.user_stack),
     }
 
 

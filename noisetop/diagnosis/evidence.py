@@ -33,7 +33,7 @@ from noisetop.events.interruption import (
 )
 from noisetop.events.origin import Origin
 from noisetop.events.task_directory import TaskDirectory
-from noisetop.events.trigger import Trigger
+from noisetop.events.trigger import Trigger, UserStacks
 from noisetop.events.waits import TaskWait
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording
@@ -103,6 +103,8 @@ class Share:
     """That cost; None: not calibrated."""
     tasks: tuple[TriggerSummary, ...] = ()
     """Of a thread the tasks that ran, by the ``tid`` of what stands for a trigger."""
+    user_stack: tuple[str, ...] = ()
+    """That of its program, innermost function first; empty: not known."""
     user: bool = False
     """Whether it is known to be no thread of the kernel, whatever it is called."""
 
@@ -242,6 +244,7 @@ class Collector:
     """Length of a block from ``start_ns`` on; 0: keep none."""
     directory: TaskDirectory = field(default_factory=TaskDirectory)
     """Who the tasks are; may grow between calls."""
+    user_stacks: UserStacks = field(default_factory=dict)
     urgent: frozenset[int] = frozenset()
     """Threads with real-time priority, by tid."""
     fault_count: int = 0
@@ -339,6 +342,7 @@ class Collector:
             ran=self.sources[ran].path if ran != _NOTHING else (),
             trigger=who,
             stack=self.stacks.get(who.stack, ()),
+            user_stack=self.user_stacks.get((who.tid, who.user_stack), ()),
             count=totals.count,
             net_ns=totals.net_ns,
             max_ns=totals.max_ns,
@@ -367,6 +371,7 @@ def collector_for(recording: Recording, realtime: Realtime | None = None) -> Col
         start_ns=recording.start_ns,
         block_ns=recording.duration_ns // BLOCKS,
         directory=recording.directory,
+        user_stacks=recording.user_stacks,
         urgent=realtime.tids if realtime else frozenset(),
     )
 

@@ -165,6 +165,15 @@ class Finding:
         largest = max(self.shares, key=lambda share: share.net_ns, default=None)
         return largest.period_ns if largest else 0
 
+    @property
+    def user_stack(self) -> tuple[str, ...]:
+        """Where in its program most of it came from, innermost function first; empty: not known."""
+        totals: dict[tuple[str, ...], int] = {}
+        for share in self.shares:
+            totals[share.user_stack] = totals.get(share.user_stack, 0) + share.rank_ns
+        totals.pop((), None)
+        return max(totals, key=lambda stack: (totals[stack], stack), default=())
+
     def _outer(self) -> Iterable[Share]:
         """Without what ran inside an interruption that is there as well."""
         inside = {(share.cpu, share.ran) for share in self.shares if share.ran}

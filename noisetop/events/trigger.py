@@ -9,6 +9,10 @@ CLOCKS = ("tick", "timer wheel")
 tick is stopped; who armed those is told with their functions."""
 
 
+UserStacks = dict[tuple[int, int], tuple[str, ...]]
+"""Functions of a program, innermost first, by tid and Trigger.user_stack."""
+
+
 class Trigger(NamedTuple):
     """Who did it. Empty where it is not known."""
 
@@ -28,6 +32,8 @@ class Trigger(NamedTuple):
     began: str = ""
     """Where it was no task's doing: the class of the interrupt that it all began with. Or empty,
     and ``tid`` says whose softirq that CPU was serving, 0: not known."""
+    user_stack: int = -1
+    """Key, with ``tid``, of the user stack of the task in the recording's, -1: none."""
 
     @property
     def label(self) -> str:

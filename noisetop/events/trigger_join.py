@@ -14,7 +14,7 @@ from noisetop.events.interruption import Flag
 from noisetop.events.layout import Events, Layout
 from noisetop.events.task_names import TaskNames
 from noisetop.events.trigger import CLOCKS, Trigger
-from noisetop.events.victim_stacks import TRIGGER_OF, VictimStacks
+from noisetop.events.victim_stacks import NO_STACK, TRIGGER_OF, VictimStacks
 from noisetop.tables.dictionary import Column, DictionaryEncoder
 from noisetop.tables.nesting import first_inside
 from noisetop.tables.rows import joined, select
@@ -112,6 +112,7 @@ class TriggerJoin:
     _root_source: int | None = field(init=False)
     """``NOISE_RAISER_SOURCE``; None: the records do not tell roots."""
     _root_column: tuple[str, ...] = ()
+    _has_user_stacks: bool = False
     _served: dict[int, str] = field(init=False)
     """What a CPU was serving, by the value of ``enum noise_context``."""
 
@@ -123,7 +124,9 @@ class TriggerJoin:
         }
         self._links = _Join(self.layout.trigger)
         self._root_source = self.layout.raiser_roots.get("SOURCE")
-        self._root_column = ("root",) if "root" in (self.layout.trigger.names or ()) else ()
+        columns = self.layout.trigger.names or ()
+        self._root_column = ("root",) if "root" in columns else ()
+        self._has_user_stacks = "user_stack" in columns
         self._tick, self._wheel = (self._intern(Trigger(context=name)) for name in CLOCKS)
 
     def restart(self) -> None:
@@ -196,7 +199,9 @@ class TriggerJoin:
         names = self.names.places(records["tid"], records["time_ns"]) << np.uint64(8)
         names |= self.names.places(origins["tid"], origins["time_ns"])
         told = ("tid", "work_function", "stack", *self._root_column)
-        where = records["cpu"].astype(np.uint32) << np.uint32(8) | records["context"]
+        where = records["cpu"].astype(np.uint64) << np.uint64(8) | records["context"]
+        if self._has_user_stacks:
+            where = where << np.uint64(32) | records["user_stack"]
         columns = [where, *(records[name] for name in told)]
         return self._interned(
             "acted",
@@ -227,11 +232,7 @@ class TriggerJoin:
         return origins
 
     def _trigger(self, record: np.void, origins: Triggers, row: int) -> Trigger:
-        stack = int(record["stack"])
-        about: dict[str, Any] = {
-            "cpu": int(record["cpu"]),
-            "stack": stack if stack != 0xFFFFFFFF else -1,
-        }
+        about: dict[str, Any] = {"cpu": int(record["cpu"]), "stack": _stack(record, "stack")}
         if record["context"] != self._task:
             root = int(record["root"]) if self._root_column else 0
             context = self._served[int(record["context"])]
@@ -247,6 +248,7 @@ class TriggerJoin:
             tid=tid,
             work=work,
             origin=self._task_label(origin) if queued else "",
+            user_stack=_stack(record, "user_stack") if self._has_user_stacks else -1,
             **about,
         )
 
@@ -335,6 +337,11 @@ class TriggerJoin:
         waiting = inside["start_ns"] >= max(int(inside["start_ns"].max(initial=0)) - RECENT_NS, 0)
         waiting[at[at >= 0]] = False
         self._tails[inner] = select(inside, waiting)
+
+
+def _stack(record: np.void, column: str) -> int:
+    key = int(record[column])
+    return key if key != NO_STACK else -1
 
 
 def _object_keys(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from noisetop.counters.calibration import NONE, Calibration
@@ -11,6 +12,7 @@ from noisetop.diagnosis.evidence import Collector, Evidence
 from noisetop.events.decoder import RecordReader
 from noisetop.events.interruption import UNATTRIBUTED, Interruptions
 from noisetop.events.task_directory import TaskDirectory
+from noisetop.events.trigger import UserStacks
 from noisetop.events.waits import WaitBook
 
 REFRESH_NS = 5_000_000_000
@@ -24,6 +26,8 @@ class LiveCauses:
     cpus: tuple[int, ...]
     directory: TaskDirectory
     calibration: Calibration = NONE
+    stacks: Callable[[], tuple[dict[int, tuple[str, ...]], UserStacks]] | None = None
+    """Those of the kernel and of programs that were met so far; None: none are taken."""
     latest: Diagnosis | None = None
     """The last judgement; None: none yet, or not wanted."""
     _wanted: threading.Event = field(default_factory=threading.Event)
@@ -62,6 +66,8 @@ class LiveCauses:
         # Half a second of tolerance: intervals do not end on the dot.
         if not self._judged_ns or end_ns - self._judged_ns >= REFRESH_NS - 500_000_000:
             self._judged_ns = end_ns
+            if self.stacks is not None:
+                self._collector.stacks, self._collector.user_stacks = self.stacks()
             self.latest = diagnose(self._evidence(self._collector, end_ns))
 
     def _evidence(self, collector: Collector, end_ns: int) -> Evidence:

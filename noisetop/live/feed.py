@@ -50,6 +50,7 @@ class TracerFeed:
             self.tracer.target.cpus,
             self.tracer.directory,
             self.tracer.calibration,
+            stacks=self.tracer.stacks_so_far if self.tracer.stacks else None,
         )
         self._total_start_ns = self._last_ns = self.tracer.start_ns
         self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start

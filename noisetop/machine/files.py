@@ -110,8 +110,7 @@ class Files:
 
     def read_bytes(self, path: str, size: int = LARGEST_FILE) -> bytes:
         """Contents up to a size that no file of /proc and /sys needs. Raises OSError."""
-        # A FIFO in the place of a file must not block.
-        fd = os.open(self._at(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = self.open(path)
         parts = []
         try:
             while size > 0 and (part := os.read(fd, min(size, 1 << 20))):
@@ -120,6 +119,15 @@ class Files:
         finally:
             os.close(fd)
         return b"".join(parts)
+
+    def open(self, path: str) -> int:
+        """A descriptor to read from, for the caller to close. Raises OSError."""
+        # A FIFO in the place of a file must not block.
+        return os.open(self._at(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def stat(self, path: str) -> os.stat_result:
+        """What the file system says of a file. Raises OSError."""
+        return self._at(path).stat()
 
     def _at(self, path: str) -> Path:
         return self.root / path.lstrip("/")

@@ -341,6 +341,19 @@ static PyObject *session_stacks(PyObject *self, PyObject *unused)
 	return stacks;
 }
 
+/* A stack of a program by its id. */
+static PyObject *session_user_stack(PyObject *self, PyObject *number)
+{
+	struct tracer *t = tracer_of(self);
+	uint64_t addresses[NOISE_STACK_DEPTH] = {0};
+	uint32_t id = PyLong_AsUnsignedLong(number);
+	if (!t || PyErr_Occurred())
+		return NULL;
+	/* What is not there has no addresses. */
+	bpf_map_lookup_elem(bpf_map__fd(t->skeleton->maps.noise_user_stacks), &id, addresses);
+	return addresses_of(addresses);
+}
+
 /* Begins the recording. A full disk shows in counters(). */
 static PyObject *session_write_head(PyObject *self, PyObject *head)
 {
@@ -454,6 +467,7 @@ static PyMethodDef methods[] = {
 	{"counters", session_counters, METH_NOARGS, "counters() -> dict\n\nOf the drain thread."},
 	{"programs", session_programs, METH_NOARGS, "programs() -> list[dict]"},
 	{"stacks", session_stacks, METH_NOARGS, "stacks() -> dict[int, list[int]]"},
+	{"user_stack", session_user_stack, METH_O, "user_stack(id) -> list[int]"},
 	{"write_head", session_write_head, METH_O, "write_head(head) -> None"},
 	{"append", session_append, METH_VARARGS, "append(kind, payload) -> None"},
 	{"translation_unit", session_translation_unit, METH_NOARGS, "translation_unit() -> dict"},

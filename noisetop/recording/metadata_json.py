@@ -10,7 +10,8 @@ from noisetop.counters.period import PeriodCounters, counters_from_file
 from noisetop.events.interruption import Interruptions, Source
 from noisetop.events.task_directory import Details, TaskDirectory
 from noisetop.events.task_names import TaskInfo
-from noisetop.events.trigger import Trigger
+from noisetop.events.trigger import Trigger, UserStacks
+from noisetop.events.victim_stacks import VictimStacks
 from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait, WaitBook
 from noisetop.recording.recording import Recording, checked_cpus, checked_period
@@ -79,6 +80,8 @@ class Named:
     triggers: list[Trigger]
     waits: WaitBook
     stacks: dict[int, tuple[str, ...]]
+    user_stacks: UserStacks
+    victim_stacks: VictimStacks
     victims: dict[int, VictimTime]
     damage: str
 
@@ -94,6 +97,8 @@ def names_as_dict(recording: Recording) -> dict[str, Any]:
         "waits": waits_as_dict(recording.waits.by_task()),
         "victims": [victim_as_list(one) for one in recording.victims.values()],
         "stacks": {str(key): list(stack) for key, stack in sorted(recording.stacks.items())},
+        "user_stacks": user_stacks_as_dict(recording.user_stacks),
+        "victim_stacks": recording.victim_stacks.rows(),
         "damage": recording.damage,
     }
 
@@ -112,6 +117,8 @@ def names_from_dict(content: dict[str, Any]) -> Named:
         stacks={
             int(key): tuple(map(str, stack)) for key, stack in content.get("stacks", {}).items()
         },
+        user_stacks=user_stacks_from_dict(content.get("user_stacks", {})),
+        victim_stacks=VictimStacks.of(content.get("victim_stacks", [])),
         damage=str(content.get("damage", "")),
     )
 
@@ -131,6 +138,8 @@ def recording_of(
         waits=names.waits,
         victims=names.victims,
         stacks=names.stacks,
+        user_stacks=names.user_stacks,
+        victim_stacks=names.victim_stacks,
         counters=about.counters,
         tasks=names.tasks,
         directory=names.directory,
@@ -184,12 +193,27 @@ def waits_from_dict(content: dict[str, Any]) -> dict[int, TaskWait]:
 def triggers_from_list(rows: Iterable[Any]) -> list[Trigger]:
     """Raises ValueError or TypeError on what is no list of triggers."""
     triggers = []
-    for task, tid, cpu, context, work, origin, stack, *began in rows:
+    for task, tid, cpu, context, work, origin, stack, *rest in rows:
         who = str(task), int(tid), int(cpu), str(context), str(work), str(origin), int(stack)
-        triggers.append(Trigger(*who, *map(str, began)))
+        began, user_stack = (*map(str, rest), *("", "-1")[len(rest) :])
+        triggers.append(Trigger(*who, began, int(user_stack)))
     if triggers[:1] != [Trigger()]:
         raise ValueError("no trigger stands for the unknown one")
     return triggers
+
+
+def user_stacks_as_dict(stacks: UserStacks) -> dict[str, list[str]]:
+    """By tid and key, as ``tid:key``."""
+    return {f"{tid}:{key}": list(stack) for (tid, key), stack in sorted(stacks.items())}
+
+
+def user_stacks_from_dict(content: dict[str, Any]) -> UserStacks:
+    """Inverse of user_stacks_as_dict()."""
+    stacks: UserStacks = {}
+    for where, stack in content.items():
+        tid, key = map(int, where.split(":"))
+        stacks[tid, key] = tuple(map(str, stack))
+    return stacks
 
 
 def sources_from_list(paths: Iterable[Any]) -> list[Source]:

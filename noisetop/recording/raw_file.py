@@ -30,11 +30,13 @@ from noisetop.events.layout import Events, Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import SymbolTable
 from noisetop.events.task_directory import DETAILS, Details, TaskDirectory
+from noisetop.events.trigger import UserStacks
 from noisetop.events.victim_time import ANY_TASK
 from noisetop.input import InputBytes, open_input
 from noisetop.recording.block_file import CUT_SHORT, Block, BlockFile, BlockReader, PlainBlockFile
 from noisetop.recording.damage import damage_told
 from noisetop.recording.growing_events import GrowingEvents
+from noisetop.recording.metadata_json import user_stacks_as_dict, user_stacks_from_dict
 from noisetop.recording.occurring_symbols import OccurringSymbols
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording, checked_cpus, checked_period
@@ -50,6 +52,13 @@ _HEAD_CHECKSUM = "head_crc32c"
 
 class NothingRecordedError(NoisetopError):
     """A recording breaks off before its first event."""
+
+
+class StackReader(Protocol):
+    """Places user stacks; a noisetop.tracing.user_stacks.UserStackWatch."""
+
+    def note(self, names: npt.NDArray[np.void], triggers: npt.NDArray[np.void]) -> None:
+        """Takes records of ``struct noise_task_name`` and ``struct noise_trigger``."""
 
 
 class ProcessReader(Protocol):
@@ -78,6 +87,7 @@ class SpoolWriter:
         self._occurring = OccurringSymbols(layout)
         self._events: GrowingEvents | None = None
         self._processes: ProcessReader | None = None
+        self._user_stacks: StackReader | None = None
 
     def write_head(
         self,
@@ -85,9 +95,11 @@ class SpoolWriter:
         names: Names,
         cpus: tuple[int, ...],
         processes: ProcessReader | None = None,
+        user_stacks: StackReader | None = None,
     ) -> None:
         """Everything that must be known to read the file after a crash. ``processes`` is told the
-        names in what is written later, and its news are written as well."""
+        names in what is written later, and its news are written as well; ``user_stacks`` is told
+        these and the triggers."""
         head = {
             "layout": self._layout.description,
             "metadata": metadata,
@@ -101,7 +113,7 @@ class SpoolWriter:
         whole = MAGIC + line + b"\n"
         self._file.write_head(whole)
         self._append_json({_HEAD_CHECKSUM: crc32c(whole)})
-        self._names, self._processes = names, processes
+        self._names, self._processes, self._user_stacks = names, processes, user_stacks
         self._events = GrowingEvents(self.fd, self._layout, len(whole))
 
     def write_names(self) -> None:
@@ -124,9 +136,14 @@ class SpoolWriter:
 
     def _note_processes(self, events: Events) -> None:
         told = self._layout.task_name
-        if self._processes is not None and told is not None:
-            names = events["flags"] & self._layout.flags["NAME"] != 0
-            self._processes.note(events[names].view(told))
+        if self._processes is None or told is None:
+            return
+        flags = self._layout.flags
+        names = events[events["flags"] & flags["NAME"] != 0].view(told)
+        self._processes.note(names)
+        if self._user_stacks is not None:
+            triggers = events[events["flags"] & flags["TRIGGER"] != 0]
+            self._user_stacks.note(names, triggers.view(self._layout.trigger))
 
     def write_end(
         self,
@@ -134,10 +151,12 @@ class SpoolWriter:
         counters: PeriodCounters,
         ended: str,
         stacks: dict[int, tuple[str, ...]] | None = None,
+        user_stacks: UserStacks | None = None,
     ) -> None:
         """Marks the recording as whole, once the names that are not written yet are."""
         self.write_names()
-        end = {"end_ns": end_ns, "stacks": stacks or {}, "ended": ended}
+        told = user_stacks_as_dict(user_stacks or {})
+        end = {"end_ns": end_ns, "stacks": stacks or {}, "user_stacks": told, "ended": ended}
         self._append_json(counters.to_file() | end)
 
     def _append_json(self, content: dict[str, Any]) -> None:
@@ -222,6 +241,8 @@ def _parse(path: Path, content: InputBytes) -> Recording:
         triggers=reader.join.triggers,
         waits=reader.waits,
         stacks=_stacks_of(said),
+        user_stacks=user_stacks_from_dict(said.get("user_stacks", {})),
+        victim_stacks=reader.join.victim_stacks,
         read_chunks=lambda: _chunks(path, content, blocks, reader, end_ns, follows),
         counters=_counters_of(dict(head["metadata"]) | said, blocks, layout, cpus),
         tasks=reader.tasks,

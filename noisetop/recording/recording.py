@@ -9,7 +9,8 @@ from typing import Any
 from noisetop.counters.period import PeriodCounters
 from noisetop.events.interruption import Interruptions, Source, interrupting
 from noisetop.events.task_directory import TaskDirectory
-from noisetop.events.trigger import Trigger
+from noisetop.events.trigger import Trigger, UserStacks
+from noisetop.events.victim_stacks import VictimStacks
 from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import WaitBook
 from noisetop.recording.wall_check import WallCheck
@@ -38,6 +39,10 @@ class Recording:
     """Of the victims; complete only after all chunks were read."""
     stacks: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Kernel stacks of triggers by Trigger.stack, innermost function first."""
+    user_stacks: UserStacks = field(default_factory=dict)
+    victim_stacks: VictimStacks = field(default_factory=VictimStacks)
+    """Which of ``user_stacks`` victims were in when they lost their CPU for long; complete only
+    after all chunks were read."""
     counters: PeriodCounters = field(default_factory=PeriodCounters)
     """Side figures of the period, without events that take no time."""
     tasks: dict[int, str] = field(default_factory=dict)
@@ -57,6 +62,10 @@ class Recording:
     def duration_ns(self) -> int:
         """Length of the recorded period."""
         return self.end_ns - self.start_ns
+
+    def user_stack_of(self, trigger: Trigger) -> tuple[str, ...]:
+        """Functions of the program that acted, innermost first; empty: not known."""
+        return self.user_stacks.get((trigger.tid, trigger.user_stack), ())
 
     def chunks(self) -> Iterator[Interruptions]:
         """All interruptions, in tables of bounded size."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from noisetop.columns.noise import SourceRow, label_of
@@ -14,20 +13,15 @@ from noisetop.columns.triggers import (
     is_known,
     verb_of,
 )
-from noisetop.events.trigger import Trigger
-from noisetop.recording.recording import Recording
 from noisetop.summary.summary import Summary, VictimWait
 from noisetop.summary.worst import Part
 from noisetop.text.column import NOTHING, aligned, percent, show_count
 from noisetop.text.sanitize import printable
-from noisetop.text.styled import DETAIL, styled
 from noisetop.text.units import format_ns
 
 _NAMED = 2
 _VERB = 14
 """Cells before and behind a list of shares."""
-_STACK_WIDTH = 100
-_STACK_INDENT = 28
 
 
 def by_lines(row: SourceRow, namer: TaskNamer, width: int) -> Iterator[str]:
@@ -115,26 +109,3 @@ def part_text(part: Part, namer: TaskNamer) -> str:
     trigger = described(part.trigger, namer.summary.directory)
     by = f"  {verb_of(part.source)} {trigger}" if is_known(part.trigger) else ""
     return f"{label_of(part.source)}{who}{by}"
-
-
-def stack_lines(recording: Recording, trigger: Trigger, width: int) -> list[str]:
-    """The kernel stack of a trigger, innermost function first; none when it was not recorded."""
-    functions = _without_us(recording.stacks.get(trigger.stack, ()))
-    if not functions:
-        return []
-    indent = " " * _STACK_INDENT
-    lines = textwrap.wrap(
-        printable(" ← ".join(functions)),
-        max(min(width, _STACK_WIDTH), 2 * _STACK_INDENT),
-        initial_indent=f"{indent}from ",
-        subsequent_indent=f"{indent}     ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [styled(line, DETAIL) for line in lines]
-
-
-def _without_us(functions: tuple[str, ...]) -> tuple[str, ...]:
-    """A stack taken at a tracepoint begins with what called our program."""
-    tracing = [at for at, name in enumerate(functions) if name.startswith("__traceiter_")]
-    return functions[tracing[0] + 1 :] if tracing else functions

@@ -38,11 +38,18 @@ from noisetop.report.causes import (
     by_lines,
     part_text,
     short_lived_lines,
-    stack_lines,
     wait_lines,
     who_lines,
 )
 from noisetop.report.processes import process_lines
+from noisetop.report.stacks import (
+    StackRow,
+    functions_lines,
+    kernel_stack,
+    stack_lines,
+    stacks_lines,
+    victim_stack,
+)
 from noisetop.report.verdict import verdict_rows
 from noisetop.summary.summary import SourceSummary, Summary
 from noisetop.summary.worst import WorstInterruption
@@ -56,6 +63,7 @@ from noisetop.text.units import format_ns
 
 _BAR_WIDTH = 40
 _CAUSES = 3
+_STACKS = 3
 _NS_PER_S = 1_000_000_000
 _TITLE = 11
 """Cells of a title in the head."""
@@ -71,6 +79,8 @@ class Report:
     summary: Summary
     worst: tuple[WorstInterruption, ...]
     diagnosis: Diagnosis
+    stacks: tuple[StackRow, ...] = ()
+    """Of those who acted, most expensive first."""
 
 
 def report_lines(
@@ -97,6 +107,7 @@ def _body_lines(
     yield from _section("Sources", _source_lines(report.summary, top, width))
     yield from _section("Triggers", who_lines(report.summary, top))
     yield from _section("Causes (details: noisetop diagnose)", _cause_lines(report, width))
+    yield from _section("Stacks of triggers", _stacks_lines(report, top, width))
     yield from _section("Short-lived tasks", short_lived_lines(report.summary, top))
     yield from _section("Waits: runnable, not running", wait_lines(report.summary, top, width))
     everywhere = (report.summary.all_cpus(),)
@@ -112,6 +123,10 @@ def _body_lines(
 
 def _cause_lines(report: Report, width: int) -> Iterator[str]:
     return brief_lines(report.diagnosis, top=_CAUSES, width=width)
+
+
+def _stacks_lines(report: Report, top: int, width: int) -> Iterator[str]:
+    return stacks_lines(report.stacks, report.summary.directory, min(top, _STACKS), width)
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -227,12 +242,14 @@ def _worst_lines(report: Report, width: int) -> Iterator[str]:
             f"{number:>2}  {format_ns(interval.noise_ns)} on CPU {interval.cpu}"
             f" at {moment_s:.6f} s, victim {namer.name(one.victim_tid)}"
         )
+        yield from functions_lines("in", victim_stack(report.recording, one), width)
         above: list[str] = []
         for part in one.parts:
             after = format_ns(part.start_ns - interval.start_ns)
             what = "  " * part.depth + part_text(part, namer)
             yield f"    +{after:<8} {format_ns(part.net_ns):>8}  {what}"
-            stack = stack_lines(report.recording, part.trigger, width)
+            kernel = kernel_stack(report.recording, part.trigger)
+            stack = stack_lines(kernel, report.recording.user_stack_of(part.trigger), width)
             if stack != above:  # what interrupts and what that runs have one trigger
                 yield from stack
             above = stack or above

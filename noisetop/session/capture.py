@@ -18,6 +18,7 @@ from noisetop.machine import system
 from noisetop.recording.noise_so_far import NoiseSoFar
 from noisetop.recording.open import SUFFIX
 from noisetop.recording.raw_file import SpoolWriter, read_spool
+from noisetop.session.notice import notice
 from noisetop.session.spool_file import SpoolFile
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.tracing.tracer import Tracer
@@ -76,7 +77,11 @@ class Capture:
         self._writer = SpoolWriter(self._file.fd, tracer.layout, tracer)
         try:
             self._writer.write_head(
-                _metadata(tracer), tracer.names, tracer.target.cpus, tracer.processes
+                _metadata(tracer),
+                tracer.names,
+                tracer.target.cpus,
+                tracer.processes,
+                tracer.user_stacks,
             )
         except OSError as error:
             raise NoisetopError(f"cannot write {self.spool}: {error.strerror}") from None
@@ -92,8 +97,11 @@ class Capture:
         if tracer.spool_errno:
             raise self._stopped(os.strerror(tracer.spool_errno))
         counters, stacks = tracer.window_counters(), tracer.kernel_stacks()
+        named = tracer.user_stacks.named() if tracer.user_stacks else {}
+        if tracer.user_stacks and tracer.user_stacks.problem:
+            notice(tracer.user_stacks.problem)
         try:
-            self._writer.write_end(tracer.end_ns, counters, reason, stacks)
+            self._writer.write_end(tracer.end_ns, counters, reason, stacks, named)
         except OSError as error:
             raise self._stopped(str(error.strerror)) from None
 

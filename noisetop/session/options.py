@@ -83,7 +83,8 @@ def _add_tool(parser: argparse.ArgumentParser) -> None:
         "--stacks",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="record the kernel stack of the sender of an interrupt; adds 2 µs per interrupt sent",
+        help="record the stacks, of kernel and program, of who sends an interrupt or arms a timer, "
+        "and where victims were that lost 50 µs or more; adds 3 µs per interrupt sent",
     )
     tool.add_argument(
         "--ring-size",

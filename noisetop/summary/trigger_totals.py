@@ -42,7 +42,7 @@ class TriggerSummary:
     """What one trigger caused of one source. An empty trigger: the cause is not known."""
 
     trigger: Trigger
-    """Without the stack that it had at the time."""
+    """Without the stacks that it had at the time."""
     count: int
     net_ns: int
     max_ns: int
@@ -143,7 +143,7 @@ class TriggerTotals:
         group = self._group_of_number.get(number)
         if group is not None:
             return group
-        trigger = self.triggers[number]._replace(stack=-1)
+        trigger = self.triggers[number]._replace(stack=-1, user_stack=-1)
         group = self._group_of.setdefault(trigger, len(self._groups))
         if group == len(self._groups):
             self._groups.append(trigger)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-_INTERVAL_S = 0.25
+INTERVAL_S = 0.25
 """A recording that is cut short lacks the names that first occurred in its last moments: these."""
 
 
@@ -17,6 +17,7 @@ class NamesWriter:
 
     write: Callable[[], None]
     """Appends the names that are new. May raise OSError."""
+    interval_s: float = INTERVAL_S
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -35,7 +36,7 @@ class NamesWriter:
     def _run(self) -> None:
         # Whoever writes the end of the recording meets the same error, and reports it.
         with contextlib.suppress(OSError):
-            while not self._stop.wait(_INTERVAL_S):
+            while not self._stop.wait(self.interval_s):
                 self.write()
 
     def write_last(self) -> None:

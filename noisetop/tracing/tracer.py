@@ -26,6 +26,7 @@ from noisetop.events.layout import Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import KALLSYMS, SymbolTable, read_kallsyms
 from noisetop.events.task_directory import TaskDirectory
+from noisetop.events.trigger import UserStacks
 from noisetop.events.victim_time import ANY_TASK
 from noisetop.machine import affinity, system
 from noisetop.machine.proc_interrupts import softirq_names
@@ -35,10 +36,11 @@ from noisetop.tracing.backend import choose
 from noisetop.tracing.cpu_hotplug import HotplugWatch
 from noisetop.tracing.host_numbers import HostNumbers
 from noisetop.tracing.interrupt_vectors import vectors_not_taken
-from noisetop.tracing.names_writer import NamesWriter
+from noisetop.tracing.names_writer import INTERVAL_S, NamesWriter
 from noisetop.tracing.privileges import explain
 from noisetop.tracing.process_watch import ProcessWatch
 from noisetop.tracing.target import Target
+from noisetop.tracing.user_stacks import UserStackWatch
 
 RING_RECORDS = 1 << 16
 """Records per CPU: 4 MiB, 1.6 million a second between two visits of the drain thread."""
@@ -46,6 +48,9 @@ DRAIN_INTERVAL_NS = 40_000_000
 _RINGS_LIMIT_BYTES = 256 << 20
 _BATCH_LIMIT_BYTES = 256 << 20
 _SETTLE_S = 0.05
+_LIVE_PATIENCE_S = 2
+_STACKS_INTERVAL_S = 0.05
+"""What a user stack means is known only while its process lives."""
 _SAMPLE_S = 0.2
 _SAMPLE_RECORDS = 50
 """Where there are fewer in that time, those of attaching count as well."""
@@ -67,7 +72,8 @@ class Tracer:
     """Whether read() is going to be called."""
     ring_records: int = RING_RECORDS
     stacks: bool = False
-    """Whether to take the stack of whoever sends an interrupt."""
+    """Whether to take the stacks of whoever sends an interrupt or arms a timer, and of victims that
+    lose their CPU for long."""
     faults: bool = False
     """Whether to time the page faults of the victims."""
     entries: bool = False
@@ -94,6 +100,8 @@ class Tracer:
     processes: ProcessWatch = field(default_factory=ProcessWatch)
     """Told the names by read(), or while a recording is written by who does that: both know the
     same."""
+    user_stacks: UserStackWatch | None = None
+    """With ``stacks``: told like ``processes``."""
     start_ns: int = 0
     end_ns: int = 0
     _session: _native.Session = field(init=False)
@@ -113,6 +121,8 @@ class Tracer:
         self._not_taken = vectors_not_taken()
         try:
             self._session = self._open_session()
+            if self.stacks:
+                self.user_stacks = UserStackWatch(self._session.user_stack)
             if self.backend == "bcc":
                 self._compile()
             self._check_entries()
@@ -158,6 +168,8 @@ class Tracer:
 
     def _discard(self) -> None:
         self.counters.close()
+        if self.user_stacks is not None:
+            self.user_stacks.close()
         with contextlib.suppress(AttributeError):  # failed before there was one
             self._hotplug.close()
         if self._names_writer is not None:
@@ -276,7 +288,8 @@ class Tracer:
         self._hotplug.open()
         self.counters.start()
         if write_names is not None:
-            self._names_writer = NamesWriter(write_names)
+            interval_s = _STACKS_INTERVAL_S if self.stacks else INTERVAL_S
+            self._names_writer = NamesWriter(write_names, interval_s)
             self._names_writer.start()
 
     def stop_window(self) -> None:
@@ -328,8 +341,11 @@ class Tracer:
         batch = self.reader.take(records, last=bool(self.end_ns), complete_ns=complete_ns)
         table = self.reader.join_triggers(batch)
         if self.layout.task_name is not None and self._names_writer is None:
-            self.processes.note(batch.names.view(self.layout.task_name))
+            names = batch.names.view(self.layout.task_name)
+            self.processes.note(names)
             self.processes.news()
+            if self.user_stacks is not None:
+                self.user_stacks.note(names, batch.triggers.view(self.layout.trigger))
         return table
 
     @property
@@ -396,6 +412,12 @@ class Tracer:
         name = self.reader.namer.function_name
         stacks = self._session.stacks()
         return {key: tuple(map(name, addresses)) for key, addresses in stacks.items()}
+
+    def stacks_so_far(self) -> tuple[dict[int, tuple[str, ...]], UserStacks]:
+        """Those of the kernel, and those of programs, for a view that does not wait for long."""
+        if self.user_stacks is None:
+            return {}, {}
+        return self.kernel_stacks(), self.user_stacks.named(_LIVE_PATIENCE_S)
 
     def unavailable(self) -> tuple[str, ...]:
         """What this kernel has no tracepoints for, by their names without what tells the two of a

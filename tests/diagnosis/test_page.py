@@ -49,6 +49,17 @@ def test_the_table_comes_first_and_the_page_fits(width: int) -> None:
         assert first > head + len(rows)
 
 
+def test_the_functions_of_a_program_are_evidence() -> None:
+    barrier = share("ipi", "call_function", "ipi_mb", sender="java", count=100, net_ns=20_000)
+    rare = replace(barrier, net_ns=10, user_stack=("rare (a.c:1)",))
+    often = replace(barrier, user_stack=("send (a.c:7)", "\x1b[2Jmain (a.c:9)"))
+    diagnosis = diagnose(evidence(barrier, rare, often))
+    lines = " ".join(" ".join(shown(diagnosis, width=200)).split())
+    assert "evidence in send (a.c:7) ← \\x1b[2Jmain (a.c:9) remedy" in lines
+    (found,) = json.loads(as_json(diagnosis, version="1"))["findings"]
+    assert found["user_stack"] == ["send (a.c:7)", "\x1b[2Jmain (a.c:9)"]
+
+
 def test_a_row_has_cost_net_share_cause_and_who() -> None:
     barrier = share("ipi", "call_function", "ipi_mb", sender="java", count=100, net_ns=20_000)
     calibrated = EntryCost(6_000, 5_000, 7_000, "measured")

@@ -4,6 +4,7 @@ import numpy as np
 
 from noisetop.events.task_names import TaskNames
 from noisetop.events.trigger_join import TriggerJoin, Triggers
+from noisetop.events.victim_stacks import KEPT, NO_STACK, VictimStacks
 from tests.recordings import events, layout
 
 TASK, INTERRUPT = 0, 2
@@ -60,3 +61,47 @@ def test_a_call_is_answered_once_in_whichever_batch() -> None:
     )
     both = events({**call, "start_ns": 200}, {**call, "start_ns": 300})
     assert at_once.join(both)[0].tolist() == [int(number) for number in found]
+
+
+def test_user_stacks_tell_triggers_apart() -> None:
+    join = TriggerJoin(layout(), hex, called({TIMERS: "sender"}))
+    act = {"function": 2, "tid": TIMERS, "stack": 4}
+    join.add(
+        triggers(
+            "csd_queue",
+            {**act, "time_ns": 100, "object": 0x10, "user_stack": 7},
+            {**act, "time_ns": 110, "object": 0x20, "user_stack": NO_STACK},
+        )
+    )
+    call = {"source": "csd", "id": 2, "start_ns": 200}
+    index, _ = join.join(events({**call, "object": 0x10}, {**call, "object": 0x20}))
+    assert [join.triggers[i].user_stack for i in index.tolist()] == [7, -1]
+    assert [join.triggers[i].stack for i in index.tolist()] == [4, 4]
+
+
+def test_where_a_victim_was_is_found_by_what_took_its_cpu() -> None:
+    join = TriggerJoin(layout(), hex, called({}))
+    join.add(
+        triggers(
+            "victim_stack",
+            {"time_ns": 100, "object": 60_000, "tid": 5, "user_stack": 1, "cpu": 2},
+            {"time_ns": 200, "object": 90_000, "tid": 5, "user_stack": 2, "cpu": 2},
+            {"time_ns": 150, "object": 99_000, "tid": 6, "user_stack": 3, "cpu": 2},
+        )
+    )
+    stacks = join.victim_stacks
+    assert stacks.during(5, 2, 50, 250) == 2
+    assert stacks.during(5, 2, 50, 150) == 1
+    assert stacks.during(5, 3, 50, 250) == -1
+    assert VictimStacks.of(stacks.rows()) == stacks
+    join.restart()
+    assert join.victim_stacks.during(5, 2, 50, 250) == -1
+
+
+def test_only_the_longest_losses_are_remembered() -> None:
+    stacks = VictimStacks()
+    rows = [{"time_ns": 1 + at, "object": at, "tid": 5, "user_stack": at} for at in range(5_000)]
+    for first in range(0, len(rows), 100):
+        stacks.add(triggers("victim_stack", *rows[first : first + 100]))
+    assert KEPT <= len(stacks.rows()) <= 2 * KEPT
+    assert stacks.during(5, 0, 0, 10_000) == 4_999

@@ -64,7 +64,7 @@ def assert_same(found: Recording, expected: Recording) -> None:
     assert summary_of(found) == summary_of(expected)
     for field in ("metadata", "cpus", "start_ns", "end_ns", "sources", "counters",
                   "tasks", "ended", "damage", "triggers", "waits",
-                  "stacks"):  # fmt: skip
+                  "stacks", "user_stacks", "victim_stacks"):  # fmt: skip
         assert getattr(found, field) == getattr(expected, field), field
 
 

@@ -21,11 +21,14 @@ from noisetop.errors import NoisetopError, UsageError
 from noisetop.events.interruption import Interruptions, Source
 from noisetop.events.task_directory import Details
 from noisetop.events.task_names import TaskInfo
+from noisetop.events.trigger import Trigger
+from noisetop.events.victim_stacks import VictimStacks
 from noisetop.events.waits import TaskWait
 from noisetop.machine.cgroup_names import CgroupNames
 from noisetop.machine.task_details import ProcessDetails
 from noisetop.recording.open import open_recording
 from noisetop.recording.recording import Recording
+from noisetop.report.stacks import stack_rows
 from noisetop.report.text import Report, report_lines
 from noisetop.summary.as_dict import summary_as_dict
 from noisetop.summary.recorded import summary_of
@@ -46,7 +49,10 @@ from tests.recordings import (
 def lines_of(
     recorded: Recording, *, width: int = 1_000, top: int = 20, histogram_of: str = ""
 ) -> list[str]:
-    made = Report(recorded, *summarize_with_worst(recorded, 10), diagnose(evidence_of(recorded)))
+    evidence = evidence_of(recorded)
+    stacks = stack_rows(recorded, evidence.shares)
+    worst = summarize_with_worst(recorded, 10)
+    made = Report(recorded, *worst, diagnose(evidence), stacks)
     return list(report_lines(made, width=width, top=top, histogram_of=histogram_of))
 
 
@@ -163,6 +169,40 @@ def caused() -> Recording:
         },
         waits={100: TaskWait({"woken": 3, "throttled": 1}, {"woken": 900, "throttled": 100}, 400)},
     )
+
+
+def in_programs() -> Recording:
+    """The trigger of the longest interruption and its victim have user stacks."""
+    trigger = Trigger("sender", 9, 0, stack=12, user_stack=3)
+    return recording(
+        table(
+            interruption(1_000, 60_000, source=3, trigger=1),
+            interruption(200_000, 60_000, source=3, trigger=1),
+        ),
+        triggers=(Trigger(), trigger),
+        stacks={12: ("bpf_prog_1", "bpf_trace_run4", "smp_call", "do_syscall_64")},
+        user_stacks={(9, 3): ("send (a.c:7)", "main (\x1b[2Ja.c:9)"), (100, 4): ("spin (b.c:1)",)},
+        victim_stacks=VictimStacks.of([[2, START_NS + 1_000, 60_000, 100, 4]]),
+    )
+
+
+def test_the_functions_of_a_program_stand_below_those_of_the_kernel() -> None:
+    lines = section(lines_of(in_programs()), "Stacks of triggers")
+    assert lines[0].split()[:3] == ["120", "µs", "2"]
+    assert lines[0].endswith("by sender 9 on CPU 0")
+    assert [line.strip() for line in lines[1:]] == [
+        "from smp_call ← do_syscall_64",
+        "in   send (a.c:7) ← main (\\x1b[2Ja.c:9)",
+    ]
+
+
+def test_a_worst_moment_tells_where_its_victim_was() -> None:
+    lines = section(lines_of(in_programs()), "Longest interruptions")
+    assert [line.strip() for line in lines if line.strip().startswith("in ")] == [
+        "in   spin (b.c:1)",
+        "in   send (a.c:7) ← main (\\x1b[2Ja.c:9)",
+        "in   send (a.c:7) ← main (\\x1b[2Ja.c:9)",
+    ]
 
 
 def test_sources_tell_who_caused_them() -> None:

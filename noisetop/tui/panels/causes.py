@@ -6,12 +6,14 @@ from collections.abc import Iterable
 
 from noisetop.diagnosis import Diagnosis
 from noisetop.diagnosis.brief import brief_lines
+from noisetop.diagnosis.details import wrapped
 from noisetop.text.units import format_ns
 from noisetop.tui.keys import Key
 from noisetop.tui.state import State
 from noisetop.tui.text_panel import TextPanel
 
 _TOP = 20
+_STACKS = 3
 _MARGIN = 4
 
 
@@ -47,6 +49,16 @@ class Causes(TextPanel[Diagnosis | None]):
         self.heading = f"Causes since this view was opened ({span}), updated every 5 s"
         width = min(self.app.size.width, self.WIDTH) - _MARGIN
         yield from list(brief_lines(taken, top=_TOP, width=width)) or ["no noise measured"]
+        yield from _stack_lines(taken, width)
+
+
+def _stack_lines(diagnosis: Diagnosis, width: int) -> Iterable[str]:
+    """Where in their programs the first causes come from, with --stacks."""
+    for finding in diagnosis.findings[:_STACKS]:
+        if functions := finding.user_stack:
+            who = finding.senders()[0].trigger.label if finding.senders() else finding.cause
+            yield ""
+            yield from wrapped(f"{who}: {' ← '.join(functions)}", width)
 
 
 PANELS = (Causes,)

@@ -32,3 +32,14 @@ async def test_causes_are_collected_while_the_panel_is_open() -> None:
         await pilot.press("escape")
         assert not isinstance(overlay(app), Causes)
         assert not feed.diagnosing
+
+
+async def test_with_stacks_the_functions_of_a_program_stand_below_the_causes() -> None:
+    feed = FakeFeed(busy())
+    async with dashboard(feed, (80, 24)) as (app, pilot):
+        await pilot.press("d")
+        barrier = share("ipi", "call_function", "ipi_mb", sender="java", net_ns=1_000)
+        barrier = replace(barrier, user_stack=("send (a.c:7)", "\x1b[2Jmain (a.c:9)"))
+        feed.push(replace(busy(2), diagnosis=diagnose(evidence(barrier))))
+        await shown(app, pilot, 2)
+        assert "java 4711: send (a.c:7) ← \\x1b[2Jmain (a.c:9)" in screen(app)

@@ -1,0 +1,106 @@
+"""The functions of a program that interrupts others, and of one that is interrupted."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noisetop.machine import system
+from noisetop.tracing.user_stacks import LIBRARY
+from tests.kernel.program import run
+
+pytestmark = pytest.mark.kernel
+
+SENDER_CPU = min(system.online_cpus())
+VICTIM_CPU = max(system.online_cpus())
+TIMES = 2000
+SHARE = 0.99
+SOURCE = Path(__file__).with_name("sender.c")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _libdw() -> None:
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError:
+        pytest.skip("libdw is not installed")
+
+
+def built(folder: Path) -> Path:
+    program = folder / "sender"
+    flags = ("-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread")
+    subprocess.run(["cc", *flags, "-o", program, SOURCE], check=True)
+    return program
+
+
+def with_separate_debug_info(program: Path) -> Path:
+    """The functions are in a file of its own, which the program names."""
+    debug = program.parent / ".debug/sender.debug"
+    debug.parent.mkdir()
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["strip", program], check=True)
+    subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", program], check=True)
+    return debug
+
+
+def recorded(program: Path, name: str = "x.noisetop") -> dict[str, Any]:
+    """What the report says of a run of the program."""
+    file = program.parent / name
+    options = ("-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "--stacks", "-q", "-o", file)
+    cpus = str(VICTIM_CPU), str(SENDER_CPU)
+    done = run("record", *options, "--", program, *cpus, str(TIMES))
+    assert done.returncode == 0, done.stderr
+    reported: dict[str, Any] = json.loads(run("report", "--json", file).stdout)
+    return reported
+
+
+def sent(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The stacks of who sent the barriers."""
+    calls = [one for one in report["stacks"] if one["path"][-1] == "ipi_mb"]
+    return [one for one in calls if one["trigger"].startswith("sender ")]
+
+
+def functions(stack: list[str]) -> list[str]:
+    """Without what is behind their names."""
+    return [one.partition(" ")[0] for one in stack]
+
+
+def assert_sender_named(report: dict[str, Any]) -> None:
+    named = [one for one in sent(report) if one["user_stack"]]
+    count = sum(one["count"] for one in named)
+    assert count >= SHARE * sum(one["count"] for one in sent(report)) > 0
+    for one in named:
+        assert functions(one["user_stack"])[:3] == ["send_barriers", "ask_for_barriers", "main"]
+        assert all("(sender.c:" in step for step in one["user_stack"][:3])
+        assert any("membarrier" in step for step in one["stack"])
+
+
+def test_the_functions_that_send_are_named(tmp_path: Path) -> None:
+    assert_sender_named(recorded(built(tmp_path)))
+
+
+def test_they_are_found_in_separate_debug_info(tmp_path: Path) -> None:
+    program = built(tmp_path)
+    debug = with_separate_debug_info(program)
+    assert_sender_named(recorded(program))
+    debug.unlink()
+    without = [step for one in sent(recorded(program, "y.noisetop")) for step in one["user_stack"]]
+    assert any(step.startswith("sender+0x") for step in without)
+    assert not any("barriers" in step for step in without)
+
+
+def test_the_worst_moments_tell_where_the_victim_was(tmp_path: Path) -> None:
+    place = {"spinner": "spin_here", "competitor": "compete_here"}
+    report = recorded(built(tmp_path))
+    told = [
+        (one["victim"]["name"], functions(one["victim_stack"])[0])
+        for one in report["worst"]
+        if one["victim"]["name"] in place and one["victim_stack"]
+    ]
+    assert told
+    assert all(place[name] == function for name, function in told)
