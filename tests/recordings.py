@@ -200,6 +200,7 @@ def everything() -> Recording:
             {99: ProcessDetails(HOSTILE, HOSTILE, 1, HOSTILE)},
             {HOSTILE: CgroupNames(HOSTILE, HOSTILE, "docker", HOSTILE, HOSTILE, HOSTILE)},
             {7: HOSTILE},
+            {100: 2},
         ),
         ended="the process ended",
         damage="it was cut short",

@@ -25,6 +25,7 @@ from noisetop.session.notice import notice
 from noisetop.session.options import add_run_arguments, named_victims
 from noisetop.session.temporary import temporary_folder
 from noisetop.session.traced_run import TracedRun
+from noisetop.summary.recorded import say_victim
 from noisetop.text.terminal_output import add_pager_argument, print_lines
 from noisetop.version import version
 
@@ -97,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
     status = 0
     if args.file is not None:
         recording = open_recording(args.file)
+        say_victim(recording, args.victim)
         title = str(args.file)
         diagnosis, audit = _judge(recording)
     else:

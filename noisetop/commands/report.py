@@ -17,6 +17,7 @@ from noisetop.gaps.result import ProbeResult
 from noisetop.recording.open import open_recording
 from noisetop.report.text import Report, report_lines
 from noisetop.summary.as_dict import summary_as_dict
+from noisetop.summary.recorded import VICTIM_OF_FILE, say_victim
 from noisetop.summary.worst import WorstInterruption, summarize_with_worst
 from noisetop.text.layout import fit, output_width
 from noisetop.text.terminal_output import add_pager_argument, print_lines
@@ -53,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also the command lines and parents of all who lost or took time",
     )
+    parser.add_argument("--victim", metavar="PID|NAME", help=VICTIM_OF_FILE)
     add_pager_argument(parser)
     parser.add_argument(
         "--top", metavar="N", type=int, default=20, help="sources to list; default: %(default)s"
@@ -73,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
         _print_result(read_result(args.file), args)
         return 0
     recording = open_recording(args.file)
+    say_victim(recording, args.victim)
     collector = collector_for(recording)
     summary, worst = summarize_with_worst(recording, _WORST, collector.add)
     evidence = evidence_of(recording, collected=collector)

@@ -38,6 +38,8 @@ def as_json(
         "unattributed_ns": evidence.unattributed_ns,
         "external_ns": diagnosis.external_ns,
         "self_ns": diagnosis.own_ns,
+        "contention_ns": diagnosis.contention_ns,
+        "turns_ns": sum(one.net_ns for one in diagnosis.turns),
         "estimated": diagnosis.estimated,
         "findings": [_finding_dict(one, diagnosis, audit) for one in diagnosis.findings],
         "unexplained": [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from noisetop.counters.calibration import NONE, Calibration
 from noisetop.diagnosis import Diagnosis, diagnose
@@ -12,6 +13,7 @@ from noisetop.events.decoder import RecordReader
 from noisetop.events.interruption import UNATTRIBUTED, Interruptions
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.waits import WaitBook
+from noisetop.summary.cpu_victim import CpuVictims
 
 REFRESH_NS = 5_000_000_000
 
@@ -43,8 +45,15 @@ class LiveCauses:
         """Forgets what was collected."""
         self._collector = self.latest = None
 
-    def add(self, table: Interruptions, waits: WaitBook, start_ns: int, end_ns: int) -> None:
-        """Takes an interval."""
+    def add(
+        self,
+        table: Interruptions,
+        waits: WaitBook,
+        start_ns: int,
+        end_ns: int,
+        cpu_victims: CpuVictims = MappingProxyType({}),
+    ) -> None:
+        """Takes an interval; ``cpu_victims``: whose the CPUs are by now."""
         if not self._wanted.is_set():
             self.restart()
             return
@@ -62,9 +71,9 @@ class LiveCauses:
         # Half a second of tolerance: intervals do not end on the dot.
         if not self._judged_ns or end_ns - self._judged_ns >= REFRESH_NS - 500_000_000:
             self._judged_ns = end_ns
-            self.latest = diagnose(self._evidence(self._collector, end_ns))
+            self.latest = diagnose(self._evidence(self._collector, end_ns, cpu_victims))
 
-    def _evidence(self, collector: Collector, end_ns: int) -> Evidence:
+    def _evidence(self, collector: Collector, end_ns: int, cpu_victims: CpuVictims) -> Evidence:
         return Evidence(
             shares=collector.shares(self.calibration),
             fault_count=collector.fault_count,
@@ -77,4 +86,5 @@ class LiveCauses:
             directory=self.directory,
             short_lived=collector.short_lived(),
             waits=dict(self._waits.by_task()),
+            cpu_victims=cpu_victims,
         )

@@ -9,6 +9,7 @@ import numpy as np
 
 from noisetop.columns.noise import (
     CPU,
+    CPU_CONTENTION,
     CPU_COST,
     CPU_FIGURES,
     CPU_IDLE,
@@ -26,7 +27,7 @@ from noisetop.columns.noise import (
 )
 from noisetop.columns.side_tables import side_tables, table_lines
 from noisetop.columns.tasks import TaskNamer
-from noisetop.columns.victims import TITLE, shown_victims, victim_lines
+from noisetop.columns.victims import TITLE, cpu_victim_words, shown_victims, victim_lines
 from noisetop.counters.losses import LossesSection
 from noisetop.counters.section import sections
 from noisetop.diagnosis import Diagnosis
@@ -135,6 +136,7 @@ def _head_lines(report: Report, width: int) -> Iterator[str]:
         ("host", _joined(about, "host", "kernel", "machine")),
         ("duration", f"{format_ns(summary.duration_ns)}, {_events(summary)}"),
         ("CPUs", _watched(recording)),
+        ("victim", cpu_victim_words(summary.cpu_victims).partition(" ")[2]),
         *(row for row in counted if row[0] != _LOSSES),
         ("ended", printable(recording.ended)),
         ("damage", printable(recording.damage)),
@@ -179,7 +181,9 @@ def _cpu_lines(summary: Summary) -> Iterator[str]:
     rows = [cpu_row(summary, cpu) for cpu in summary.cpus]
     if len(rows) > 1:
         rows.append(cpu_row(summary, summary.all_cpus()))
-    yield from aligned((CPU, CPU_COST, *CPU_FIGURES, MAX_SINGLE_AT, CPU_SELF, CPU_IDLE), rows)
+    columns = (CPU, CPU_COST, *CPU_FIGURES, MAX_SINGLE_AT, CPU_SELF, CPU_CONTENTION, CPU_IDLE)
+    told = [one for one in columns if one is not CPU_CONTENTION or any(map(one.value, rows))]
+    yield from aligned(told, rows)
     present = in_class_order(name for row in rows for name in row.classes)
     if present:
         yield ""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from noisetop.errors import UsageError
 from noisetop.machine import affinity, system
 from noisetop.machine.files import Files
-from noisetop.session.victims import process_target, thread_target
+from noisetop.session.victims import given_victim, process_target, thread_target
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.tracing.backend import BACKENDS
 from noisetop.tracing.target import Target
@@ -56,6 +57,12 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--follow", action="store_true", help="with -p: also the child processes")
     what.add_argument(
         "--cgroup", metavar="PATH", type=Path, help="all processes of a control group (cgroup v2)"
+    )
+    what.add_argument(
+        "--victim",
+        metavar="PID|NAME",
+        help="with -c: the program that the CPUs are there for; default: a task that is bound to "
+        "the CPU alone, else the one that uses most of its time, else nobody",
     )
     what.add_argument(
         "--faults",
@@ -118,8 +125,13 @@ def target_of(args: argparse.Namespace) -> Target:
         raise UsageError("--follow goes with -p")
     if not given:
         if args.cpus is not None:
-            return cpu_target(_cpus_of(args))
-        return cpu_target(system.isolated_cpus() or system.online_cpus())
+            cpus = _cpus_of(args)
+        else:
+            cpus = system.isolated_cpus() or system.online_cpus()
+        victim = given_victim(args.victim, Files()) if args.victim is not None else 0
+        return replace(cpu_target(cpus), given_victim=victim)
+    if args.victim is not None:
+        raise UsageError(f"--victim goes with -c, not with {given[0]}")
     cpus = system.online_cpus() if args.cpus is None else _cpus_of(args)
     if args.cgroup is not None:
         return cgroup_target(args.cgroup, cpus)

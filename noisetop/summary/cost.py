@@ -34,6 +34,11 @@ def cost_of(net_ns: int, entries: int, entry: EntryCost | None) -> int | None:
     return None if entry is None else net_ns + entries * entry.entry_ns
 
 
+def entries_in(net_ns: int, cost_ns: int | None, entry: EntryCost | None) -> int:
+    """How many entries a cost holds: the inverse of cost_of()."""
+    return (cost_ns - net_ns) // entry.entry_ns if cost_ns and entry and entry.entry_ns else 0
+
+
 def cost_range(net_ns: int, entries: int, entry: EntryCost | None) -> tuple[int, int] | None:
     """The same with the 10th and the 90th percentile of the entry cost."""
     if entry is None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from noisetop.errors import UsageError
 from noisetop.recording.recording import Recording
+from noisetop.summary.cpu_victim import Claims, CpuVictim
 from noisetop.summary.summary import Summarizer, Summary
+
+VICTIM_OF_FILE = "the program that the watched CPUs were there for; default: as recorded"
+"""Help of the option that say_victim() is for."""
 
 
 def summary_of(recording: Recording) -> Summary:
@@ -25,4 +30,22 @@ def summary_from(recording: Recording, summarizer: Summarizer) -> Summary:
         tasks=recording.tasks,
         waits=recording.waits.by_task(),
         victims=recording.victims,
+        cpu_victims=cpu_victims_of(recording),
+    )
+
+
+def say_victim(recording: Recording, given: str | None) -> None:
+    """Has the watched CPUs be there for a program, by number or name; None: as recorded. Raises
+    UsageError where the recording tells its own victims."""
+    if given is None:
+        return
+    if not Claims.of(recording.metadata).any_task:
+        raise UsageError("--victim takes a recording of CPUs, made with -c: leave it out")
+    recording.metadata["victim"] = given
+
+
+def cpu_victims_of(recording: Recording) -> dict[int, CpuVictim | None]:
+    """Whose the watched CPUs are; complete only after all chunks were read."""
+    return Claims.of(recording.metadata).victims(
+        recording.cpus, recording.victims, recording.directory, recording.duration_ns
     )

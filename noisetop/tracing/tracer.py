@@ -209,6 +209,13 @@ class Tracer:
         except NoisetopError:  # in a container: only a target needs the number
             return 0
 
+    @property
+    def given_victim(self) -> str:
+        """The process that the user says is the victim of the watched CPUs, as the kernel numbers
+        it; empty: none. Raises NoisetopError when it is gone."""
+        given = self.target.given_victim
+        return str(self.host_numbers.task(given)) if given else ""
+
     def _bounded_ring_records(self) -> int:
         """The wanted size, halved until the rings of all CPUs stay within 256 MiB."""
         records = self.ring_records
