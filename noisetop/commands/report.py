@@ -16,6 +16,7 @@ from noisetop.gaps.report import report_lines as probe_lines
 from noisetop.gaps.result import ProbeResult
 from noisetop.recording.open import open_recording
 from noisetop.report.text import Report, report_lines
+from noisetop.session.options import add_net_argument
 from noisetop.summary.as_dict import summary_as_dict
 from noisetop.summary.recorded import VICTIM_OF_FILE, say_victim
 from noisetop.summary.worst import WorstInterruption, summarize_with_worst
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also the command lines and parents of all who lost or took time",
     )
     parser.add_argument("--victim", metavar="PID|NAME", help=VICTIM_OF_FILE)
+    add_net_argument(parser)
     add_pager_argument(parser)
     parser.add_argument(
         "--top", metavar="N", type=int, default=20, help="sources to list; default: %(default)s"
@@ -76,6 +78,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     recording = open_recording(args.file)
     say_victim(recording, args.victim)
+    if args.net:
+        recording.rank_by_net()
     collector = collector_for(recording)
     summary, worst = summarize_with_worst(recording, _WORST, collector.add)
     evidence = evidence_of(recording, collected=collector)

@@ -67,6 +67,8 @@ class Calibration:
 
 
 NONE = Calibration(reason="nothing was calibrated")
+BY_NET = Calibration(reason="--net ranks by net time, without an estimate")
+"""In the place of what was calibrated: everything is ranked by its exact net time."""
 
 
 class CalibrationSection(Section[Calibration, Calibration]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+from noisetop.counters.calibration import BY_NET, CALIBRATION
 from noisetop.counters.period import PeriodCounters, Totals
 from noisetop.events.interruption import Interruptions
 from noisetop.events.victim_time import ANY_TASK, VictimTime, merged
@@ -32,6 +33,8 @@ class TracerFeed:
     title: str = ""
     count: int | None = None
     """Samples until the end; None: no limit."""
+    by_net: bool = False
+    """Whether to rank by net time although there is a calibration."""
     _total: Summarizer = field(init=False)
     _total_waits: WaitBook = field(default_factory=WaitBook)
     _total_victims: dict[int, VictimTime] = field(default_factory=dict)
@@ -51,7 +54,7 @@ class TracerFeed:
             self.tracer.reader,
             self.tracer.target.cpus,
             self.tracer.directory,
-            self.tracer.calibration,
+            BY_NET if self.by_net else self.tracer.calibration,
         )
         any_task = self.tracer.target.victims == ANY_TASK
         self._claims = Claims(any_task, self.tracer.given_victim, self.tracer.own_pid)
@@ -126,7 +129,8 @@ class TracerFeed:
         return self.stopper.interrupted
 
     def _between(self, before: Totals, after: Totals, start_ns: int, end_ns: int) -> PeriodCounters:
-        return self.tracer.counters.between(before, after, start_ns, end_ns)
+        found = self.tracer.counters.between(before, after, start_ns, end_ns)
+        return found.with_value(CALIBRATION, BY_NET) if self.by_net else found
 
     def _restart(self) -> None:
         """The total begins where the last interval ended."""

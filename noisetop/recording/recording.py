@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from noisetop.counters.calibration import BY_NET, CALIBRATION
 from noisetop.counters.period import PeriodCounters
 from noisetop.events.interruption import Interruptions, Source, interrupting
 from noisetop.events.task_directory import TaskDirectory
@@ -57,6 +58,10 @@ class Recording:
     def duration_ns(self) -> int:
         """Length of the recorded period."""
         return self.end_ns - self.start_ns
+
+    def rank_by_net(self) -> None:
+        """Leaves out what was calibrated: views rank by exact net time."""
+        self.counters = self.counters.with_value(CALIBRATION, BY_NET)
 
     def chunks(self) -> Iterator[Interruptions]:
         """All interruptions, in tables of bounded size."""

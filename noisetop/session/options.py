@@ -108,6 +108,15 @@ def _add_tool(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_net_argument(parser: argparse.ArgumentParser) -> None:
+    """``--net``, of the verbs that rank noise."""
+    parser.add_argument(
+        "--net",
+        action="store_true",
+        help="rank by exact net time; default: by the estimated cost, where it is calibrated",
+    )
+
+
 def ring_records(args: argparse.Namespace) -> int:
     """Records per CPU that --ring-size asks for. Raises UsageError."""
     kibibytes: int = args.ring_size
