@@ -365,12 +365,11 @@ class Collector:
         """Tasks that were started again and again so far."""
         return self._started.rows(self.directory, self.start_ns)
 
-    def shares(self, calibration: Calibration = NONE) -> tuple[Share, ...]:
-        """What was added so far, largest net time first."""
-        shares = [
-            self._share(key, totals, entry)
-            for key, totals, entry in self._totals.groups(lambda key: self._entry(key, calibration))
-        ]
+    def shares(self, calibration: Calibration = NONE, wall_ns: int = 0) -> tuple[Share, ...]:
+        """What was added so far, largest net time first. ``wall_ns``: in which time; the cost of a
+        CPU is never more, where that is given."""
+        groups = self._totals.groups(lambda key: self._entry(key, calibration), wall_ns)
+        shares = [self._share(key, totals, entry) for key, totals, entry in groups]
         return tuple(sorted(shares, key=lambda one: (-one.net_ns, one.cpu, one.path, one.trigger)))
 
     def _entry(self, key: GroupKey, calibration: Calibration) -> EntryCost | None:
@@ -447,7 +446,7 @@ def evidence_of(
     tick_stops = recording.counters.of(TICK_STOPS)
     calibration = recording.counters.of(CALIBRATION)
     return Evidence(
-        shares=collected.shares(calibration),
+        shares=collected.shares(calibration, recording.duration_ns),
         fault_count=collected.fault_count,
         fault_ns=collected.fault_ns,
         duration_ns=max(recording.duration_ns, 1),

@@ -75,7 +75,7 @@ class LiveCauses:
 
     def _evidence(self, collector: Collector, end_ns: int, cpu_victims: CpuVictims) -> Evidence:
         return Evidence(
-            shares=collector.shares(self.calibration),
+            shares=collector.shares(self.calibration, end_ns - self._start_ns),
             fault_count=collector.fault_count,
             fault_ns=collector.fault_ns,
             duration_ns=max(end_ns - self._start_ns, 1),

@@ -55,10 +55,10 @@ def verdict_rows(
 def _noise(summary: Summary, everywhere: CpuSummary) -> str:
     time_ns = summary.duration_ns * len(summary.cpus)
     count = sum(source.count for source in everywhere.external)
+    net_ns = everywhere.external_ns
     return (
-        f"{_cost(everywhere, time_ns)}{percent(everywhere.external_ns, time_ns):.4f} % net of the "
-        f"CPU time: {format_ns(everywhere.external_ns)} in {format_ns(summary.duration_ns)}, "
-        f"{count} interruptions"
+        f"{_cost(summary, everywhere, time_ns)}{percent(net_ns, time_ns):.4f} % net of the CPU "
+        f"time: {format_ns(net_ns)} in {format_ns(summary.duration_ns)}, {count} interruptions"
     )
 
 
@@ -74,13 +74,15 @@ def _contention(summary: Summary, everywhere: CpuSummary) -> str:
     )
 
 
-def _cost(everywhere: CpuSummary, time_ns: int) -> str:
+def _cost(summary: Summary, everywhere: CpuSummary, time_ns: int) -> str:
     """The estimate with its interval, where there is one."""
     cost_ns, spread = everywhere.external_cost_ns, everywhere.external_cost_range_ns
     if cost_ns is None or spread is None:
         return ""
     low, high = (percent(ns, time_ns) for ns in spread)
-    return f"≈{percent(cost_ns, time_ns):.4f} % lost ({low:.4f} to {high:.4f}), "
+    cut = "; entries cost less here than calibrated: cut to the wall time"
+    why = cut if any(one.is_cut for one in summary.cpus) else ""
+    return f"≈{percent(cost_ns, time_ns):.4f} % lost ({low:.4f} to {high:.4f}{why}), "
 
 
 def _is_aside(summary: Summary, one: WorstInterruption) -> bool:

@@ -82,6 +82,7 @@ def _cpu(cpu: CpuSummary, summary: Summary) -> dict[str, object]:
         "cost_ns": cpu.cost_ns,
         "external_ns": cpu.external_ns,
         "external_cost_ns": cpu.external_cost_ns,
+        "cost_cut": cpu.is_cut,
         "by_origin": cpu.by_origin,
         "contention_ns": cpu.aside_ns(CONTENTION),
         **_cpu_victim(cpu, summary),

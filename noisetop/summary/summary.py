@@ -22,7 +22,16 @@ from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
 from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait
-from noisetop.summary.cost import cost_of, cost_range, entries_in, entry_kind
+from noisetop.summary.cost import (
+    Costs,
+    Entries,
+    cost_of,
+    cost_range,
+    entries_in,
+    entry_kind,
+    fitting,
+    shared_entry,
+)
 from noisetop.summary.cpu_victim import CpuVictims, SetAside
 from noisetop.summary.max_single import LongestIntervals
 from noisetop.summary.short_lived import ShortLived, StartedTasks, with_short_lived
@@ -165,6 +174,11 @@ class CpuSummary:
         return sum(low for low, _ in ranges), sum(high for _, high in ranges)
 
     @property
+    def is_cut(self) -> bool:
+        """Whether the cost was cut to the wall time: see noisetop.summary.cost.fitting()."""
+        return any(one.entry is not None and one.entry.cut for one in self.sources)
+
+    @property
     def by_origin(self) -> dict[str, int]:
         """Net time by the label of the origin, in the order of Origin; all that occurred."""
         totals = dict.fromkeys(Origin, 0)
@@ -277,7 +291,7 @@ def _merge(parts: Sequence[SourceSummary]) -> SourceSummary:
         triggers=largest_first(one for part in parts for one in part.triggers),
         origin=worst.origin,
         entries=sum(part.entries for part in parts),
-        entry=worst.entry,
+        entry=shared_entry([(part.entries, part.entry) for part in parts]),
         tasks=largest_first(one for part in parts for one in part.tasks),
         aside=worst.aside,
     )
@@ -454,7 +468,8 @@ class Summarizer:
         moments: list[tuple[int, Source, int]] = []
         counters = counters or PeriodCounters()
         short_lived = self._started.rows(self.directory, start_ns)
-        found_rows = self._by_row(counters.of(CALIBRATION), short_lived)
+        entries = self._entry_costs(counters.of(CALIBRATION), end_ns - start_ns)
+        found_rows = self._by_row(entries, short_lived)
         for row, found in zip(self._rows, found_rows, strict=True):
             if not row.is_side:
                 by_cpu.setdefault(row.cpu, []).append(found)
@@ -490,14 +505,27 @@ class Summarizer:
         aside = SetAside.on(cpu, whose, self.directory)
         return [part for one in sources for part in _parted(one, aside)]
 
-    def _by_row(
-        self, calibration: Calibration, short_lived: Sequence[ShortLived]
-    ) -> Iterator[SourceSummary]:
+    def _entry_costs(self, calibration: Calibration, wall_ns: int) -> Costs:
+        """By row; no CPU costs more than the wall time."""
+        noise = self._noise[:, TOTAL].tolist()
+        carried = [*self._entries.tolist(), *[0] * (len(self._rows) - len(self._entries))]
+        rows = [
+            Entries(
+                # What is beside the noise has room of its own.
+                -1 - row.cpu if row.is_side else row.cpu,
+                net_ns,
+                count,
+                calibration.entry(entry_kind(self.sources[row.source])),
+            )
+            for row, net_ns, count in zip(self._rows, noise, carried, strict=True)
+        ]
+        return fitting(rows, wall_ns)
+
+    def _by_row(self, entries: Costs, short_lived: Sequence[ShortLived]) -> Iterator[SourceSummary]:
         """Row by row. The numbers leave NumPy together: one by one they are most of the cost."""
         noise, idle, carried = self._noise.tolist(), self._idle.tolist(), self._entries.tolist()
         carried += [0] * (len(self._rows) - len(carried))
         histograms = self._histogram.copy()
-        entries = [calibration.entry(entry_kind(self.sources[row.source])) for row in self._rows]
         triggers = self._by_trigger.by_row(entries.__getitem__)
         tasks = self._by_task.by_row(entries.__getitem__)
         for row, about in enumerate(self._rows):
