@@ -131,6 +131,7 @@ def _worst(one: WorstInterruption, directory: TaskDirectory) -> dict[str, object
                 "path": list(part.source.path),
                 "start_ns": part.start_ns,
                 "net_ns": part.net_ns,
+                "origin": part.origin.label,
                 "trigger": part.trigger.label,
                 "task": {"tid": part.tid, **directory.as_dict(part.tid)} if part.tid else None,
             }

@@ -43,7 +43,12 @@ def as_json(
         "estimated": diagnosis.estimated,
         "findings": [_finding_dict(one, diagnosis, audit) for one in diagnosis.findings],
         "unexplained": [
-            {"path": list(left.path), "count": left.count, "net_ns": left.net_ns}
+            {
+                "path": list(left.path),
+                "origins": [origin.label for origin in left.origins],
+                "count": left.count,
+                "net_ns": left.net_ns,
+            }
             for left in unexplained(diagnosis)
         ],
         "cannot_tell": [

@@ -13,6 +13,7 @@ from noisetop.diagnosis.evidence import Path, Share
 from noisetop.diagnosis.saved import Change
 from noisetop.diagnosis.table import table
 from noisetop.events.interruption import UNATTRIBUTED, Source
+from noisetop.events.origin import Origin
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.styled import heading
 from noisetop.text.units import format_count, format_ns
@@ -115,6 +116,8 @@ class Unexplained:
     """What no rule claims of a source."""
 
     path: Path
+    origins: tuple[Origin, ...]
+    """Whose doing it was."""
     count: int
     net_ns: int
     cost_ns: int
@@ -135,6 +138,7 @@ def unexplained(diagnosis: Diagnosis) -> list[Unexplained]:
     found = [
         Unexplained(
             path,
+            tuple(sorted({one.origin for one in same})),
             sum(one.count for one in same),
             sum(one.net_ns for one in same),
             sum(one.rank_ns for one in same),
