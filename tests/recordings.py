@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from noisetop import _native
 from noisetop.counters.calibration import MEASURED, Calibration, EntryCost, taken_from
+from noisetop.counters.isolation_changes import IsolationChange
 from noisetop.counters.losses import Losses
 from noisetop.counters.offline_cpus import OfflineInterval
 from noisetop.counters.overhead import Overhead
@@ -192,6 +193,11 @@ def everything() -> Recording:
                     "timer": EntryCost(5_000, 4_000, 7_000, MEASURED),
                     "irq": EntryCost(5_000, 4_000, 7_000, taken_from("timer")),
                 }
+            ),
+            isolation=(
+                IsolationChange(
+                    START_NS + 1_500, f"/sys/fs/cgroup/{HOSTILE}/cpuset.cpus", "2-3", ""
+                ),
             ),
         ),
         tasks={100: "victim", 4_000_000: HOSTILE},

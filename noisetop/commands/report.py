@@ -15,6 +15,7 @@ from noisetop.gaps.files import as_json, looks_like_result, read_result
 from noisetop.gaps.report import report_lines as probe_lines
 from noisetop.gaps.result import ProbeResult
 from noisetop.recording.open import open_recording
+from noisetop.recording.part import part_of
 from noisetop.report.text import Report, report_lines
 from noisetop.session.options import add_net_argument
 from noisetop.summary.as_dict import summary_as_dict
@@ -22,6 +23,7 @@ from noisetop.summary.recorded import VICTIM_OF_FILE, say_victim
 from noisetop.summary.worst import WorstInterruption, summarize_with_worst
 from noisetop.text.layout import fit, output_width
 from noisetop.text.terminal_output import add_pager_argument, print_lines
+from noisetop.text.units import parse_duration
 
 NAME = "report"
 HELP = "summary, top sources and worst moments of a recording"
@@ -36,6 +38,10 @@ EXAMPLES = (
     Example(
         "noisetop report noise.noisetop --histogram NET_RX",
         "histogram of the sources with NET_RX in their path",
+    ),
+    Example(
+        "noisetop report noise.noisetop --from 2s --to 5s",
+        "only three seconds of it, as before and after a change of the isolation",
     ),
     Example("noisetop report noise.noisetop --json", "everything as JSON, times in nanoseconds"),
 )
@@ -57,6 +63,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--victim", metavar="PID|NAME", help=VICTIM_OF_FILE)
     add_net_argument(parser)
+    for name, dest, default in (("--from", "since", "its start"), ("--to", "until", "its end")):
+        parser.add_argument(
+            name,
+            dest=dest,
+            metavar="TIME",
+            help=f"only a part of the recording, as in 500ms, 2.5s; default: {default}",
+        )
     add_pager_argument(parser)
     parser.add_argument(
         "--top", metavar="N", type=int, default=20, help="sources to list; default: %(default)s"
@@ -74,10 +87,14 @@ def run(args: argparse.Namespace) -> int:
     if args.top < 1:
         raise UsageError("--top takes a number above 0")
     if looks_like_result(args.file):
+        if args.since or args.until or args.victim or args.net:
+            raise UsageError(f"{args.file} is a probe result: it takes --json only")
         _print_result(read_result(args.file), args)
         return 0
     recording = open_recording(args.file)
     say_victim(recording, args.victim)
+    if args.since is not None or args.until is not None:
+        recording = part_of(recording, _moment(args.since) or 0, _moment(args.until))
     if args.net:
         recording.rank_by_net()
     collector = collector_for(recording)
@@ -96,6 +113,13 @@ def run(args: argparse.Namespace) -> int:
     )
     print_lines(lines, pager=args.pager)
     return 0
+
+
+def _moment(text: str | None) -> int | None:
+    """A time after the start; 0 is one as well."""
+    if text is None:
+        return None
+    return 0 if text.strip() in ("0", "0s") else parse_duration(text)
 
 
 def _print_result(result: ProbeResult, args: argparse.Namespace) -> None:

@@ -97,6 +97,10 @@ class CalibrationSection(Section[Calibration, Calibration]):
         """Part of Section."""
         return NONE
 
+    def part(self, value: Calibration, start_ns: int, end_ns: int) -> Calibration:
+        """Part of Section."""
+        return value
+
     def to_file(self, value: Calibration) -> dict[str, Any]:
         """Part of Section."""
         return {"calibration": {"kinds": costs_as_dict(value), "reason": value.reason}}

@@ -50,6 +50,8 @@ class Recording:
     """Who the tasks are; complete only after all chunks were read."""
     ended: str = ""
     """Why it ended, in words for the user; empty: as asked."""
+    whole: Recording | None = None
+    """The recording that this is a part of; see noisetop.recording.part."""
     damage: str = ""
     """What is wrong with the file although it could be read; empty: nothing. Complete only after
     all chunks were read."""
@@ -70,6 +72,9 @@ class Recording:
     def all_chunks(self) -> Iterator[Interruptions]:
         """All interruptions, and with them what is none: page faults, entries, moments of the
         hardware. What cannot be is left out, and told in ``damage`` when all were read."""
+        if self.whole is not None:  # which is checked
+            yield from self.read_chunks()
+            return
         check = WallCheck(self.start_ns, self.end_ns)
         for chunk in self.read_chunks():
             yield check.kept(chunk)

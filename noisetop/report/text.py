@@ -135,6 +135,7 @@ def _head_lines(report: Report, width: int) -> Iterator[str]:
         ("command", _joined(about, "command")),
         ("host", _joined(about, "host", "kernel", "machine")),
         ("duration", f"{format_ns(summary.duration_ns)}, {_events(summary)}"),
+        ("part", _part(recording)),
         ("CPUs", _watched(recording)),
         ("victim", cpu_victim_words(summary.cpu_victims).partition(" ")[2]),
         *(row for row in counted if row[0] != _LOSSES),
@@ -165,6 +166,20 @@ def _events(summary: Summary) -> str:
     noise = sum(source.count for source in sources)
     idle = sum(source.idle_count for source in sources)
     return f"{noise} interruptions, {idle} events on idle CPUs"
+
+
+def _part(recording: Recording) -> str:
+    if recording.whole is None:
+        return ""
+    whole = recording.whole
+    first, last = (
+        f"{(ns - whole.start_ns) / _NS_PER_S:.3f} s"
+        for ns in (recording.start_ns, recording.end_ns)
+    )
+    return (
+        f"{first} to {last} of {format_ns(whole.duration_ns)}; where the time of victims went is "
+        "only known of the whole"
+    )
 
 
 def _watched(recording: Recording) -> str:

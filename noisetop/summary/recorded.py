@@ -45,7 +45,9 @@ def say_victim(recording: Recording, given: str | None) -> None:
 
 
 def cpu_victims_of(recording: Recording) -> dict[int, CpuVictim | None]:
-    """Whose the watched CPUs are; complete only after all chunks were read."""
+    """Whose the watched CPUs are, of a part by the whole; complete only after all chunks were
+    read."""
+    recording = recording.whole or recording
     return Claims.of(recording.metadata).victims(
         recording.cpus, recording.victims, recording.directory, recording.duration_ns
     )
