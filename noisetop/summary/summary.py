@@ -466,7 +466,7 @@ class Summarizer:
         by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
         side: dict[int, list[SourceSummary]] = {}
         moments: list[tuple[int, Source, int]] = []
-        counters = counters or PeriodCounters()
+        counters, tasks = counters or PeriodCounters(), tasks or {}
         short_lived = self._started.rows(self.directory, start_ns)
         entries = self._entry_costs(counters.of(CALIBRATION), end_ns - start_ns)
         found_rows = self._by_row(entries, short_lived)
@@ -482,7 +482,6 @@ class Summarizer:
             self._cpu(cpu, self._set_aside(cpu, sources, whose), side.get(cpu, ()))
             for cpu, sources in sorted(by_cpu.items())
         )
-        tasks = tasks or {}
         return Summary(
             start_ns,
             end_ns,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from noisetop.machine import system
 from tests.kernel.program import run
+from tests.kernel.test_targets import merging
 
 pytestmark = pytest.mark.kernel
 
@@ -74,3 +76,19 @@ def test_two_programs_are_contention_until_one_is_said_to_be_the_victim(tmp_path
     (report,) = told("report", "--json", "--victim", str(other), str(path))
     assert report["cpus"][str(CPU)]["victim"]["pid"] == other
     assert report["cpus"][str(CPU)]["noise_ns"] == recorded["noise_ns"]
+
+
+def test_a_kernel_thread_that_spins_is_named_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "a.noisetop"
+    with merging() as tid:
+        before = os.sched_getaffinity(tid)
+        os.sched_setaffinity(tid, {CPU})
+        try:
+            _, recorded = watched(path, "--victim", "ksmd")
+        finally:
+            os.sched_setaffinity(tid, before)
+    assert (recorded["victim"]["tid"], recorded["victim"]["kernel"]) == (tid, True)
+    assert f"kernel thread ksmd {tid} (--victim)" in run("report", str(path)).stdout
+    assert not [
+        one for one in recorded["sources"] if one["path"] == ["thread", "ksmd"] and not one["aside"]
+    ]
