@@ -25,7 +25,7 @@ from noisetop.session.notice import notice
 from noisetop.session.options import add_net_argument, add_run_arguments, named_victims
 from noisetop.session.temporary import temporary_folder
 from noisetop.session.traced_run import TracedRun
-from noisetop.summary.recorded import say_victim
+from noisetop.summary.recorded import check_victim, say_victim
 from noisetop.text.terminal_output import add_pager_argument, print_lines
 from noisetop.version import version
 
@@ -102,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
         say_victim(recording, args.victim)
         title = str(args.file)
         diagnosis, audit = _judge(recording, by_net=args.net)
+        check_victim(diagnosis.evidence.cpu_victims, args.victim)
     else:
         with temporary_folder() as folder:
             # Programs that end meanwhile are known from before, those that began from after.

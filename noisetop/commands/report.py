@@ -19,7 +19,7 @@ from noisetop.recording.part import part_of
 from noisetop.report.text import Report, report_lines
 from noisetop.session.options import add_net_argument
 from noisetop.summary.as_dict import summary_as_dict
-from noisetop.summary.recorded import VICTIM_OF_FILE, say_victim
+from noisetop.summary.recorded import VICTIM_OF_FILE, check_victim, say_victim
 from noisetop.summary.worst import WorstInterruption, summarize_with_worst
 from noisetop.text.layout import fit, output_width
 from noisetop.text.terminal_output import add_pager_argument, print_lines
@@ -99,6 +99,7 @@ def run(args: argparse.Namespace) -> int:
         recording.rank_by_net()
     collector = collector_for(recording)
     summary, worst = summarize_with_worst(recording, _WORST, collector.add)
+    check_victim(summary.cpu_victims, args.victim)
     evidence = evidence_of(recording, collected=collector)
     report = Report(recording, summary, worst, diagnose(evidence))
     if args.json:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from noisetop.errors import UsageError
 from noisetop.recording.recording import Recording
-from noisetop.summary.cpu_victim import Claims, CpuVictim
+from noisetop.summary.cpu_victim import GIVEN, Claims, CpuVictim, CpuVictims
 from noisetop.summary.summary import Summarizer, Summary
+from noisetop.text.sanitize import printable
 
 VICTIM_OF_FILE = "the program that the watched CPUs were there for; default: as recorded"
 """Help of the option that say_victim() is for."""
@@ -42,6 +43,14 @@ def say_victim(recording: Recording, given: str | None) -> None:
     if not Claims.of(recording.metadata).any_task:
         raise UsageError("--victim takes a recording of CPUs, made with -c: leave it out")
     recording.metadata["victim"] = given
+
+
+def check_victim(whose: CpuVictims, given: str | None) -> None:
+    """Raises UsageError where who was said by say_victim() ran on no watched CPU."""
+    if given is not None and not any(one and one.found == GIVEN for one in whose.values()):
+        raise UsageError(
+            f"no task {printable(given)} ran on the watched CPUs: noisetop report lists them"
+        )
 
 
 def cpu_victims_of(recording: Recording) -> dict[int, CpuVictim | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisetop.columns.victims import cpu_victim_words
+from noisetop.errors import UsageError
 from noisetop.events.interruption import Source
 from noisetop.events.origin import Origin
 from noisetop.events.task_directory import Details, TaskDirectory
@@ -13,8 +14,9 @@ from noisetop.events.trigger import Trigger
 from noisetop.events.victim_time import VictimTime
 from noisetop.summary.as_dict import summary_as_dict
 from noisetop.summary.cpu_victim import BOUND, CONTENTION, GIVEN, MOSTLY, VICTIM, Claims, CpuVictim
+from noisetop.summary.recorded import check_victim, say_victim
 from noisetop.summary.summary import Summarizer, Summary
-from tests.recordings import START_NS, interruption, table
+from tests.recordings import START_NS, interruption, recording, table
 
 SECOND_NS = 1_000_000_000
 APP, THREAD, RIVAL, WORKER = 100, 101, 200, 300
@@ -83,6 +85,19 @@ def test_noisetop_claims_no_cpu() -> None:
 
 def test_nothing_is_inferred_where_the_victims_are_what_is_watched() -> None:
     assert Claims(False).victims((2,), {APP: ran(APP, 100)}, directory(), SECOND_NS) == {}
+
+
+def test_who_is_said_has_to_have_run_there() -> None:
+    given = CpuVictim(APP, "app", APP, False, GIVEN)
+    check_victim({2: None, 3: given}, "app")
+    check_victim({2: None}, None)
+    with pytest.raises(UsageError, match="no task app ran"):
+        check_victim({2: None}, "app")
+
+
+def test_a_recording_of_a_process_has_its_own_victims() -> None:
+    with pytest.raises(UsageError, match="made with -c"):
+        say_victim(recording(table(), metadata={"victims": "PROCESS"}), "app")
 
 
 def test_the_words_of_the_head_line() -> None:
