@@ -6,7 +6,7 @@ by figures that a running trace and a recording both have, so that they tell the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,28 +84,37 @@ class Claims:
         that is not known."""
         if not self.any_task or not times:
             return {}
-        return {cpu: self._victim(cpu, times, directory, duration_ns) for cpu in cpus}
+        ran_on: dict[int, dict[int, int]] = {cpu: {} for cpu in cpus}
+        for tid, one in times.items():
+            if self.own_pid and directory.pid(tid) == self.own_pid:
+                continue
+            for cpu in one.ran_on.keys() & ran_on.keys():
+                ran_on[cpu][tid] = one.ran_on[cpu]
+        lasting = {tid for tid, one in times.items() if one.wall_ns >= _LASTING * duration_ns}
+        return {
+            cpu: self._victim(cpu, ran, lasting, directory, _LEAST * duration_ns)
+            for cpu, ran in ran_on.items()
+        }
 
     def _victim(
-        self, cpu: int, times: Mapping[int, VictimTime], directory: TaskDirectory, duration_ns: int
+        self,
+        cpu: int,
+        ran: Mapping[int, int],
+        lasting: Set[int],
+        directory: TaskDirectory,
+        least_ns: float,
     ) -> CpuVictim | None:
-        ran = {
-            tid: one.ran_on[cpu]
-            for tid, one in times.items()
-            if one.ran_on.get(cpu) and not (self.own_pid and directory.pid(tid) == self.own_pid)
-        }
         said = {tid: ns for tid, ns in ran.items() if self._is_given(tid, directory)}
         if said:
             return _largest(said, directory, GIVEN, 0)
         bound = {
             tid: ns
             for tid, ns in ran.items()
-            if directory.details.bound.get(tid) == cpu
-            and times[tid].wall_ns >= _LASTING * duration_ns
+            if directory.details.bound.get(tid) == cpu and tid in lasting
         }
         if bound:
             return _largest(bound, directory, BOUND, 0)
-        return _largest(ran, directory, MOSTLY, _LEAST * duration_ns) if ran else None
+        return _largest(ran, directory, MOSTLY, least_ns) if ran else None
 
     def _is_given(self, tid: int, directory: TaskDirectory) -> bool:
         if not self.given:
