@@ -106,7 +106,7 @@ class Claims:
     ) -> CpuVictim | None:
         said = {tid: ns for tid, ns in ran.items() if self._is_given(tid, directory)}
         if said:
-            return _largest(said, directory, GIVEN, 0)
+            return _largest(said, directory, GIVEN, 0, most=0)
         bound = {
             tid: ns
             for tid, ns in ran.items()
@@ -125,15 +125,19 @@ class Claims:
 
 
 def _largest(
-    ran: Mapping[int, int], directory: TaskDirectory, found: str, least_ns: float
+    ran: Mapping[int, int],
+    directory: TaskDirectory,
+    found: str,
+    least_ns: float,
+    most: float = MOST,
 ) -> CpuVictim | None:
-    """The process that ran for most of the time of all these threads, if there is one."""
+    """The process that ran for longest, if it has enough of the time of all these threads."""
     processes: dict[int, dict[int, int]] = {}
     for tid, ns in ran.items():
         processes.setdefault(directory.pid(tid) or tid, {})[tid] = ns
     threads = max(processes.values(), key=lambda one: (sum(one.values()), -min(one)))
     ran_ns = sum(threads.values())
-    if ran_ns < MOST * sum(ran.values()) or ran_ns < least_ns:
+    if ran_ns < most * sum(ran.values()) or ran_ns < least_ns:
         return None
     tid = max(threads, key=lambda one: (threads[one], -one))
     info = directory.infos.get(tid)
