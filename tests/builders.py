@@ -10,6 +10,7 @@ import numpy as np
 from noisetop.counters.calibration import CALIBRATION, NONE, Calibration
 from noisetop.counters.hardware import HARDWARE, HardwareCounters
 from noisetop.counters.hardware_figures import HardwareFigure
+from noisetop.counters.isolation_changes import ISOLATION, Changes
 from noisetop.counters.losses import LOSSES, Losses
 from noisetop.counters.offline_cpus import OFFLINE, OfflineInterval
 from noisetop.counters.overhead import OVERHEAD, Overhead
@@ -80,6 +81,7 @@ def side_figures(
     hardware: tuple[HardwareFigure, ...] = (),
     unavailable_hardware: tuple[str, ...] = (),
     calibration: Calibration = NONE,
+    isolation: Changes = (),
 ) -> PeriodCounters:
     """The side figures of a period; what is not given is none."""
     return (
@@ -91,6 +93,7 @@ def side_figures(
         .with_value(TICK_STOPS, tick_stops or {})
         .with_value(HARDWARE, HardwareCounters(hardware, unavailable_hardware))
         .with_value(CALIBRATION, calibration)
+        .with_value(ISOLATION, isolation)
     )
 
 

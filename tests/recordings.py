@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from noisetop import _native
 from noisetop.counters.calibration import MEASURED, Calibration, EntryCost, taken_from
+from noisetop.counters.isolation_changes import IsolationChange
 from noisetop.counters.losses import Losses
 from noisetop.counters.offline_cpus import OfflineInterval
 from noisetop.counters.overhead import Overhead
@@ -200,6 +201,11 @@ def everything() -> Recording:
                     "irq": EntryCost(5_000, 4_000, 7_000, taken_from("timer")),
                 }
             ),
+            isolation=(
+                IsolationChange(
+                    START_NS + 1_500, f"/sys/fs/cgroup/{HOSTILE}/cpuset.cpus", "2-3", ""
+                ),
+            ),
         ),
         tasks={100: "victim", 4_000_000: HOSTILE},
         infos={100: TaskInfo(99, 1, False, 7, 5), 77: TaskInfo(77, 2, True, 0)},
@@ -207,6 +213,7 @@ def everything() -> Recording:
             {99: ProcessDetails(HOSTILE, HOSTILE, 1, HOSTILE)},
             {HOSTILE: CgroupNames(HOSTILE, HOSTILE, "docker", HOSTILE, HOSTILE, HOSTILE)},
             {7: HOSTILE},
+            {100: 2},
         ),
         ended="the process ended",
         damage="it was cut short",

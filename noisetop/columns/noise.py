@@ -15,6 +15,7 @@ from noisetop.counters.section import CpuFigure, Section, sections
 from noisetop.events.interruption import CLASSES, Source
 from noisetop.events.origin import Origin
 from noisetop.events.trigger import Trigger
+from noisetop.summary.cpu_victim import CONTENTION
 from noisetop.summary.summary import ClassTotal, CpuSummary, SourceSummary, Summary
 from noisetop.text.column import (
     EXACT_DIGITS,
@@ -149,6 +150,10 @@ CPU_SELF: Column[CpuRow] = Column(
     "self_ns", "Self", "ns", 7, lambda row: row.cpu.by_origin.get(Origin.SELF.label), show_ns,
     "net time of what the victim caused itself: softirqs that it raised, timers that it armed",
 )  # fmt: skip
+CPU_CONTENTION: Column[CpuRow] = Column(
+    "contention_ns", "Content.", "ns", 8, lambda row: row.cpu.aside_ns(CONTENTION) or None, show_ns,
+    "contention: net time that tasks took from each other on a CPU that nobody claims; no noise",
+)  # fmt: skip
 MAX_SINGLE_AT: Column[CpuRow] = Column(
     "max_single_start_ns", "Max at", "ns", 10, _single_start, show_moment,
     "when that interval began, after the start of the period",
@@ -244,9 +249,10 @@ def _noise_only(figure: Callable[[SourceRow], Value]) -> Callable[[SourceRow], V
 
 
 SOURCE_ORIGIN: Column[SourceRow] = Column(
-    "origin", "Origin", "", 12, lambda row: row.source.origin.label, str,
+    "origin", "Origin", "", 12, lambda row: row.source.aside or row.source.origin.label, str,
     "whose doing it was: self (the victim), program (other threads of its process), others, "
-    "kernel, device, outside (hypervisor, firmware), unattributed", left=True,
+    "kernel, device, outside (hypervisor, firmware), unattributed; victim: the victim of the CPU "
+    "ran while others waited, contention: a task on a CPU that nobody claims", left=True,
 )  # fmt: skip
 SOURCE_COST: Column[SourceRow] = Column(
     "cost_ns", "≈Cost", "ns", 7, _noise_only(lambda row: row.source.cost_ns), show_ns,
@@ -292,7 +298,8 @@ SOURCE_FIGURES: tuple[Column[SourceRow], ...] = (
     ),
     Column(
         "max_start_ns", "Worst at", "ns", 10,
-        _noise_only(lambda row: row.source.max_start_ns - row.start_ns), show_moment,
+        _noise_only(lambda row: row.source.max_start_ns - row.start_ns if row.source.max_start_ns
+                    else None), show_moment,
         "when the largest one began, after the start of the period",
     ),
 )  # fmt: skip

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from noisetop.columns.noise import label_of
+from noisetop.summary.cpu_victim import BOUND, GIVEN, MOSTLY, CpuVictim, CpuVictims
 from noisetop.summary.summary import Summary, Victim
 from noisetop.text.column import Column, aligned, percent, show_ns
+from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.sanitize import printable
 
 TITLE = "Where the time went, by victim thread: the columns add up to the wall time"
 _RIVALS = 2
+_CPUS_TOLD = 4
+_FOUND = {GIVEN: "--victim", BOUND: "bound to this CPU", MOSTLY: "most of its CPU time"}
 
 
 def _name(one: Victim) -> str:
@@ -94,6 +98,29 @@ def victim_lines(victims: Sequence[Victim]) -> Iterator[str]:
 
 
 def shown_victims(summary: Summary, top: int) -> Sequence[Victim]:
-    """Those that ran or wanted to, who lost most first."""
+    """Those that ran or wanted to: those whose a CPU is, then who lost most."""
+    claiming = {one.tid for one in summary.cpu_victims.values() if one is not None}
     active = [one for one in summary.victims if one.time.run_ns or one.time.delay_ns]
-    return active[:top]
+    return sorted(active, key=lambda one: one.time.tid not in claiming)[:top]
+
+
+def cpu_victim_words(victims: CpuVictims) -> str:
+    """Whose each CPU is, for a head line, harmless on a terminal: ``victim bench 1234 (bound to
+    this CPU)``; empty where the victims are what is watched."""
+    if not victims:
+        return ""
+    by_who: dict[str, list[int]] = {}
+    for cpu, one in sorted(victims.items()):
+        by_who.setdefault(_who(one), []).append(cpu)
+    if len(by_who) == 1:
+        return f"victim {next(iter(by_who))}"
+    told = [f"CPU {format_cpu_list(cpus)} {who}" for who, cpus in by_who.items()]
+    more = [f"{len(told) - _CPUS_TOLD} more"] if len(told) > _CPUS_TOLD else []
+    return f"victims {', '.join((*told[:_CPUS_TOLD], *more))}"
+
+
+def _who(one: CpuVictim | None) -> str:
+    if one is None:
+        return "nobody"
+    what = "kernel thread " if one.kernel else ""
+    return printable(f"{what}{one.name} {one.tid} ({_FOUND[one.found]})")

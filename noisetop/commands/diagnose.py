@@ -22,9 +22,10 @@ from noisetop.output import Output, check_output
 from noisetop.recording.open import open_recording
 from noisetop.recording.recording import Recording
 from noisetop.session.notice import notice
-from noisetop.session.options import add_run_arguments, named_victims
+from noisetop.session.options import add_net_argument, add_run_arguments, named_victims
 from noisetop.session.temporary import temporary_folder
 from noisetop.session.traced_run import TracedRun
+from noisetop.summary.recorded import check_victim, say_victim
 from noisetop.text.terminal_output import add_pager_argument, print_lines
 from noisetop.version import version
 
@@ -64,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(
         parser, default_duration=f"{_DEFAULT_DURATION}, or until the command after -- ends"
     )
+    add_net_argument(parser)
     # Without the stacks many a sender is known but not what it was doing.
     parser.set_defaults(stacks=True)
     parser.add_argument(
@@ -97,8 +99,10 @@ def run(args: argparse.Namespace) -> int:
     status = 0
     if args.file is not None:
         recording = open_recording(args.file)
+        say_victim(recording, args.victim)
         title = str(args.file)
-        diagnosis, audit = _judge(recording)
+        diagnosis, audit = _judge(recording, by_net=args.net)
+        check_victim(diagnosis.evidence.cpu_victims, args.victim)
     else:
         with temporary_folder() as folder:
             # Programs that end meanwhile are known from before, those that began from after.
@@ -106,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
             recording, status = _trace(args, folder / "live.noisetop")
             title = str(recording.metadata.get("target") or "") if named_victims(args) else ""
             pid = int(recording.metadata["pid"]) or None if args.pid else None
-            diagnosis, audit = _judge(recording, realtime=realtime, pid=pid)
+            diagnosis, audit = _judge(recording, realtime=realtime, pid=pid, by_net=args.net)
     changes = saved.compare(before, saved.summary_of(diagnosis)) if before else None
     if output:
         _save(diagnosis, output)
@@ -171,12 +175,18 @@ def _trace(args: argparse.Namespace, path: Path) -> tuple[Recording, int]:
 
 
 def _judge(
-    recording: Recording, *, realtime: Realtime | None = None, pid: int | None = None
+    recording: Recording,
+    *,
+    realtime: Realtime | None = None,
+    pid: int | None = None,
+    by_net: bool = False,
 ) -> tuple[Diagnosis, Sequence[CheckResult]]:
     """The diagnosis, and the audit of the machine where it is this one.
 
     ``realtime``: what had real-time priority before the recording; None: not known.
     """
+    if by_net:
+        recording.rank_by_net()
     machine = AuditedMachine(cpus=recording.cpus, pid=pid) if _made_here(recording) else None
     if machine is not None:
         _step_aside(recording.cpus)

@@ -15,13 +15,17 @@ from noisetop.gaps.files import as_json, looks_like_result, read_result
 from noisetop.gaps.report import report_lines as probe_lines
 from noisetop.gaps.result import ProbeResult
 from noisetop.recording.open import open_recording
+from noisetop.recording.part import part_of
 from noisetop.recording.recording import Recording
 from noisetop.report.stacks import kernel_stack, stack_rows, victim_stack
 from noisetop.report.text import Report, report_lines
+from noisetop.session.options import add_net_argument
 from noisetop.summary.as_dict import summary_as_dict
+from noisetop.summary.recorded import VICTIM_OF_FILE, check_victim, say_victim
 from noisetop.summary.worst import WorstInterruption, summarize_with_worst
 from noisetop.text.layout import fit, output_width
 from noisetop.text.terminal_output import add_pager_argument, print_lines
+from noisetop.text.units import parse_duration
 
 NAME = "report"
 HELP = "summary, top sources and worst moments of a recording"
@@ -36,6 +40,10 @@ EXAMPLES = (
     Example(
         "noisetop report noise.noisetop --histogram NET_RX",
         "histogram of the sources with NET_RX in their path",
+    ),
+    Example(
+        "noisetop report noise.noisetop --from 2s --to 5s",
+        "only three seconds of it, as before and after a change of the isolation",
     ),
     Example("noisetop report noise.noisetop --json", "everything as JSON, times in nanoseconds"),
 )
@@ -56,6 +64,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also the command lines and parents of all who lost or took time",
     )
+    parser.add_argument("--victim", metavar="PID|NAME", help=VICTIM_OF_FILE)
+    add_net_argument(parser)
+    for name, dest, default in (("--from", "since", "its start"), ("--to", "until", "its end")):
+        parser.add_argument(
+            name,
+            dest=dest,
+            metavar="TIME",
+            help=f"only a part of the recording, as in 500ms, 2.5s; default: {default}",
+        )
     add_pager_argument(parser)
     parser.add_argument(
         "--top", metavar="N", type=int, default=20, help="sources to list; default: %(default)s"
@@ -73,11 +90,19 @@ def run(args: argparse.Namespace) -> int:
     if args.top < 1:
         raise UsageError("--top takes a number above 0")
     if looks_like_result(args.file):
+        if args.since or args.until or args.victim or args.net:
+            raise UsageError(f"{args.file} is a probe result: it takes --json only")
         _print_result(read_result(args.file), args)
         return 0
     recording = open_recording(args.file)
+    say_victim(recording, args.victim)
+    if args.since is not None or args.until is not None:
+        recording = part_of(recording, _moment(args.since) or 0, _moment(args.until))
+    if args.net:
+        recording.rank_by_net()
     collector = collector_for(recording)
     summary, worst = summarize_with_worst(recording, _WORST, collector.add)
+    check_victim(summary.cpu_victims, args.victim)
     evidence = evidence_of(recording, collected=collector)
     stacks = stack_rows(recording, evidence.shares)
     report = Report(recording, summary, worst, diagnose(evidence), stacks)
@@ -93,6 +118,13 @@ def run(args: argparse.Namespace) -> int:
     )
     print_lines(lines, pager=args.pager)
     return 0
+
+
+def _moment(text: str | None) -> int | None:
+    """A time after the start; 0 is one as well."""
+    if text is None:
+        return None
+    return 0 if text.strip() in ("0", "0s") else parse_duration(text)
 
 
 def _print_result(result: ProbeResult, args: argparse.Namespace) -> None:
@@ -132,6 +164,7 @@ def _worst(
                 "path": list(part.source.path),
                 "start_ns": part.start_ns,
                 "net_ns": part.net_ns,
+                "origin": part.origin.label,
                 "trigger": part.trigger.label,
                 "stack": list(kernel_stack(recording, part.trigger)),
                 "user_stack": list(recording.user_stack_of(part.trigger)),

@@ -14,7 +14,7 @@ from noisetop.command_line.command import Example
 from noisetop.errors import UsageError
 from noisetop.live.feed import TracerFeed
 from noisetop.live_outputs import add_output_arguments, chosen_output
-from noisetop.session.options import add_run_arguments
+from noisetop.session.options import add_net_argument, add_run_arguments
 from noisetop.session.temporary import temporary_file
 from noisetop.session.traced_run import TracedRun
 from noisetop.text.units import parse_duration
@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "count", nargs="?", type=int, help="plain text: number of samples; default: no limit"
     )
     add_output_arguments(parser)
+    add_net_argument(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -77,7 +78,9 @@ def run(args: argparse.Namespace) -> int:
             threading.Thread(target=importlib.import_module, args=(module,)).start()
         with run:
             with run.tracing() as tracer:
-                feed = TracerFeed(tracer, run.stopper, interval_ns, run.target.title, args.count)
+                feed = TracerFeed(
+                    tracer, run.stopper, interval_ns, run.target.title, args.count, args.net
+                )
                 output.run(feed, sys.stdout, settings)
             status = run.status()
         if written:

@@ -26,7 +26,7 @@ KINDS = (
 """Kinds of entry: an interrupt of a device, of the local timer, the three of other CPUs, what a
 softirq adds on the way out of an interrupt, away to another thread and back, a page fault, an
 NMI."""
-MEASURED = "measured"
+MEASURED, NOT_MEASURED = "measured", "not measured"
 
 
 def taken_from(kind: str) -> str:
@@ -50,6 +50,8 @@ class EntryCost:
     """90th percentile."""
     source: str
     """``measured``, or ``from <kind>``."""
+    cut: bool = False
+    """Whether it was made smaller, as so many entries did not fit into the period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Calibration:
 
 
 NONE = Calibration(reason="nothing was calibrated")
+BY_NET = Calibration(reason="--net ranks by net time, without an estimate")
+"""In the place of what was calibrated: everything is ranked by its exact net time."""
 
 
 class CalibrationSection(Section[Calibration, Calibration]):
@@ -93,6 +97,10 @@ class CalibrationSection(Section[Calibration, Calibration]):
         """Part of Section."""
         return NONE
 
+    def part(self, value: Calibration, start_ns: int, end_ns: int) -> Calibration:
+        """Part of Section."""
+        return value
+
     def to_file(self, value: Calibration) -> dict[str, Any]:
         """Part of Section."""
         return {"calibration": {"kinds": costs_as_dict(value), "reason": value.reason}}
@@ -109,7 +117,7 @@ class CalibrationSection(Section[Calibration, Calibration]):
 
     def as_dict(self, value: Calibration) -> dict[str, object]:
         """Part of Section."""
-        content: dict[str, object] = {"calibration": costs_as_dict(value)}
+        content: dict[str, object] = {"calibration": all_costs_as_dict(value)}
         if not value.kinds:
             content["calibration_missing"] = value.reason
         return content
@@ -125,6 +133,13 @@ def costs_as_dict(calibration: Calibration) -> dict[str, dict[str, object]]:
         }
         for kind, cost in calibration.kinds.items()
     }
+
+
+def all_costs_as_dict(calibration: Calibration) -> dict[str, dict[str, object]]:
+    """The same with the kinds that were not measured; empty where nothing was."""
+    missing: dict[str, object] = {"entry_ns": None, "spread_ns": None, "source": NOT_MEASURED}
+    known = costs_as_dict(calibration)
+    return {kind: known.get(kind, missing) for kind in KINDS} if known else {}
 
 
 def _entry_cost(stored: Mapping[str, Any]) -> EntryCost:

@@ -116,6 +116,10 @@ class LossesSection(Section[Losses, Losses]):
         """Nothing was lost."""
         return Losses()
 
+    def part(self, value: Losses, start_ns: int, end_ns: int) -> Losses:
+        """Part of Section."""
+        return value
+
     def to_file(self, value: Losses) -> dict[str, Any]:
         """Part of Section. Files call records dropped after the rings unread and unwritten."""
         return {

@@ -115,6 +115,10 @@ class OfflineSection(Section[Intervals, Intervals]):
         """All were online."""
         return ()
 
+    def part(self, value: Intervals, start_ns: int, end_ns: int) -> Intervals:
+        """Part of Section."""
+        return within(value, start_ns, end_ns)
+
     def to_file(self, value: Intervals) -> dict[str, Any]:
         """Part of Section."""
         return {"absences": [asdict(one) for one in value]}

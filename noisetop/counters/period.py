@@ -41,6 +41,10 @@ class PeriodCounters:
                 result = result.with_value(section, section.with_events(result.of(section), events))
         return result
 
+    def part(self, start_ns: int, end_ns: int) -> PeriodCounters:
+        """Of a part of the period: what is not known of that is left out."""
+        return PeriodCounters({one: one.part(self.of(one), start_ns, end_ns) for one in sections()})
+
     def __eq__(self, other: object) -> bool:
         """Equal when every section has the same value."""
         if not isinstance(other, PeriodCounters):

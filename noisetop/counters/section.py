@@ -58,6 +58,9 @@ class TraceReadings(Protocol):
     def offline_intervals(self) -> tuple[Any, ...]:
         """Every noisetop.counters.offline_cpus.OfflineInterval so far."""
 
+    def isolation_changes(self) -> tuple[Any, ...]:
+        """Every noisetop.counters.isolation_changes.IsolationChange so far."""
+
     @property
     def calibration(self) -> Any:
         """The noisetop.counters.calibration.Calibration of the run, once the window starts."""
@@ -127,6 +130,10 @@ class Section(ABC, Generic[Raw, Value]):
     @abstractmethod
     def none(self) -> Value:
         """The value of a period of which nothing is known."""
+
+    def part(self, value: Value, start_ns: int, end_ns: int) -> Value:
+        """What is known of a part of a period (CLOCK_MONOTONIC) by the value of the whole."""
+        return self.none()
 
     @abstractmethod
     def to_file(self, value: Value) -> dict[str, Any]:

@@ -30,6 +30,10 @@ class UnavailableSection(Section[Names, Names]):
         """Everything can be traced."""
         return ()
 
+    def part(self, value: tuple[str, ...], start_ns: int, end_ns: int) -> tuple[str, ...]:
+        """Part of Section."""
+        return value
+
     def to_file(self, value: Names) -> dict[str, Any]:
         """Part of Section."""
         return {"missing_sources": list(value)}

@@ -13,17 +13,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from noisetop.diagnosis.evidence import Evidence, Share
+from noisetop.diagnosis.evidence import Evidence, Share, without_victims
 from noisetop.diagnosis.finding import CannotTell, Finding, Outcome, Rule
 from noisetop.events.origin import Origin
+from noisetop.summary.cpu_victim import CONTENTION
 
 __all__ = ["Diagnosis", "Evidence", "Finding", "Rule", "all_rules", "diagnose"]
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Findings, and what is left. Adds up to the noise of the evidence and the waits that were not
-    noise of anything."""
+    """Findings, what is left, and the turns of the victims themselves. Adds up to the noise of the
+    evidence and the waits that were not noise of anything."""
 
     evidence: Evidence
     findings: tuple[Finding, ...]
@@ -31,6 +32,8 @@ class Diagnosis:
     unexplained: tuple[Share, ...]
     unsure: tuple[tuple[Rule, CannotTell], ...]
     """Rules that lacked something."""
+    turns: tuple[Share, ...] = ()
+    """The victims of CPUs ran while other tasks waited: nobody's fault, and in no other figure."""
 
     @property
     def explained_ns(self) -> int:
@@ -65,6 +68,11 @@ class Diagnosis:
         """What they lost by others, as own_ns."""
         return self.lost_ns - self.own_ns
 
+    @property
+    def contention_ns(self) -> int:
+        """That part of external_ns which tasks took from each other on CPUs that nobody claims."""
+        return sum(one.counted_ns for one in self.findings if one.rule == CONTENTION)
+
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
@@ -79,7 +87,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 def diagnose(evidence: Evidence, rules: Iterable[Rule] | None = None) -> Diagnosis:
     """Asks the rules (default: all)."""
-    left = evidence.shares
+    left, turns = without_victims(evidence)
     findings: list[Finding] = []
     unsure: list[tuple[Rule, CannotTell]] = []
     for rule in all_rules() if rules is None else rules:
@@ -91,7 +99,7 @@ def diagnose(evidence: Evidence, rules: Iterable[Rule] | None = None) -> Diagnos
         left = _without(left, said, rule)
         findings += said
     findings.sort(key=_rank)
-    return Diagnosis(evidence, tuple(findings), left, tuple(unsure))
+    return Diagnosis(evidence, tuple(findings), left, tuple(unsure), turns)
 
 
 def _rank(finding: Finding) -> tuple[bool, int, int, str]:

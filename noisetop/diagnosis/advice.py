@@ -92,7 +92,7 @@ class Situation:
     @property
     def measured(self) -> frozenset[int]:
         """Processes that were measured."""
-        return frozenset((*self.evidence.victims, self.machine.pid or 0))
+        return frozenset((*self.evidence.measured, self.machine.pid or 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,10 +127,10 @@ def _evidence(finding: Finding, diagnosis: Diagnosis) -> list[str]:
     if worst is None:
         return []
     every = f", one every {format_ns(finding.period_ns)}" if finding.period_ns else ""
-    at_ns = max(worst.max_start_ns - diagnosis.evidence.start_ns, 0)
+    since_ns = max(worst.max_start_ns - diagnosis.evidence.start_ns, 0)
+    at = f" at +{format_ns(since_ns)}" if worst.max_start_ns else ""
     sentences = [
-        f"{_times(finding.count)}{every}; longest {format_ns(worst.max_ns)} "
-        f"on CPU {worst.cpu} at +{format_ns(at_ns)}",
+        f"{_times(finding.count)}{every}; longest {format_ns(worst.max_ns)} on CPU {worst.cpu}{at}",
         "seen as " + ", ".join(Source(path).label for path in finding.paths[:2]),
     ]
     senders = finding.senders()

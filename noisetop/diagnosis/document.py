@@ -13,7 +13,7 @@ from noisetop.diagnosis.audit import related
 from noisetop.diagnosis.details import effect
 from noisetop.diagnosis.evidence import Share
 from noisetop.diagnosis.finding import Finding
-from noisetop.diagnosis.page import unexplained
+from noisetop.diagnosis.page import Unexplained, unexplained
 from noisetop.diagnosis.saved import Change, as_saved
 
 
@@ -38,12 +38,11 @@ def as_json(
         "unattributed_ns": evidence.unattributed_ns,
         "external_ns": diagnosis.external_ns,
         "self_ns": diagnosis.own_ns,
+        "contention_ns": diagnosis.contention_ns,
+        "turns_ns": sum(one.net_ns for one in diagnosis.turns),
         "estimated": diagnosis.estimated,
         "findings": [_finding_dict(one, diagnosis, audit) for one in diagnosis.findings],
-        "unexplained": [
-            {"path": list(left.path), "count": left.count, "net_ns": left.net_ns}
-            for left in unexplained(diagnosis)
-        ],
+        "unexplained": [_unexplained_dict(left) for left in unexplained(diagnosis)],
         "cannot_tell": [
             {"rule": rule.name, "needs": reason.needs} for rule, reason in diagnosis.unsure
         ],
@@ -52,6 +51,15 @@ def as_json(
         document["changes"] = [change.as_dict() for change in changes]
     # json escapes all control characters but this one.
     return json.dumps(sealed(document), indent=2).replace("\x7f", "\\u007f") + "\n"
+
+
+def _unexplained_dict(left: Unexplained) -> dict[str, object]:
+    return {
+        "path": list(left.path),
+        "origins": [origin.label for origin in left.origins],
+        "count": left.count,
+        "net_ns": left.net_ns,
+    }
 
 
 def _finding_dict(

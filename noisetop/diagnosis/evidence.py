@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,9 @@ from noisetop.events.trigger import Trigger, UserStacks
 from noisetop.events.waits import TaskWait
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording
-from noisetop.summary.cost import cost_of, entry_kind
+from noisetop.summary.cost import cost_of, entries_in, entry_kind
+from noisetop.summary.cpu_victim import CpuVictims, never_accused
+from noisetop.summary.recorded import cpu_victims_of
 from noisetop.summary.short_lived import ShortLived, StartedTasks
 from noisetop.summary.trigger_totals import TriggerSummary
 from noisetop.tables.nesting import first_inside
@@ -88,7 +90,7 @@ class Share:
     max_ns: int
     """Largest net time of one interruption."""
     max_start_ns: int
-    """When that one began, CLOCK_MONOTONIC."""
+    """When that one began, CLOCK_MONOTONIC; 0: not known."""
     period_ns: int = 0
     """Usual time between two of this source on this CPU, whoever caused them; 0: not regular."""
     blocks_ns: tuple[int, ...] = ()
@@ -128,6 +130,20 @@ class Share:
         """What it counts with: the estimate of its cost where that is known, else its noise."""
         cost_ns = cost_of(self.net_ns, self.entries, self.entry)
         return self.net_ns if cost_ns is None else cost_ns
+
+    def part(self, tasks: tuple[TriggerSummary, ...]) -> Share:
+        """Of the noise of a thread what some of its tasks did; blocks of time in proportion."""
+        net_ns = sum(task.net_ns for task in tasks)
+        return replace(
+            self,
+            count=sum(task.count for task in tasks),
+            net_ns=net_ns,
+            max_ns=(largest := max(task.max_ns for task in tasks)),
+            max_start_ns=self.max_start_ns if largest == self.max_ns else 0,
+            blocks_ns=tuple(ns * net_ns // max(self.net_ns, 1) for ns in self.blocks_ns),
+            entries=sum(entries_in(one.net_ns, one.cost_ns, self.entry) for one in tasks),
+            tasks=tasks,
+        )
 
     @property
     def sender(self) -> int:
@@ -212,6 +228,19 @@ class Evidence:
     """Those that are started again and again."""
     victims: tuple[int, ...] = ()
     """Processes that were measured, by PID; empty: not known."""
+    cpu_victims: CpuVictims = field(default_factory=dict)
+    """Whose each CPU is, where whichever task ran was watched."""
+
+    @property
+    def measured(self) -> tuple[int, ...]:
+        """``victims``, and those of the CPUs."""
+        found = (one.pid for one in self.cpu_victims.values() if one is not None and one.pid)
+        return tuple(dict.fromkeys((*self.victims, *found)))
+
+    @property
+    def unclaimed(self) -> frozenset[int]:
+        """CPUs that nobody claims: tasks that take turns there are contention."""
+        return frozenset(cpu for cpu, one in self.cpu_victims.items() if one is None)
 
     @property
     def unattributed_ns(self) -> int:
@@ -229,6 +258,27 @@ class Evidence:
             return pid
         tasks = self.machine.tasks if self.machine else ()
         return next((task.pid for task in tasks if task.tid == tid), 0)
+
+
+def without_victims(evidence: Evidence) -> tuple[tuple[Share, ...], tuple[Share, ...]]:
+    """The noise with the turns of the victims of CPUs apart, which other tasks waited for."""
+    left: list[Share] = []
+    turns: list[Share] = []
+    for share in evidence.shares:
+        victims = never_accused(share.cpu, evidence.cpu_victims)
+        mine = tuple(
+            task
+            for task in share.tasks
+            if any(one.includes(task.trigger.tid, evidence.directory) for one in victims)
+        )
+        if not mine:
+            left.append(share)
+        elif len(mine) == len(share.tasks):
+            turns.append(share)
+        else:
+            turns.append(share.part(mine))
+            left.append(share.part(tuple(task for task in share.tasks if task not in mine)))
+    return tuple(left), tuple(turns)
 
 
 @dataclass(slots=True)
@@ -318,12 +368,11 @@ class Collector:
         """Tasks that were started again and again so far."""
         return self._started.rows(self.directory, self.start_ns)
 
-    def shares(self, calibration: Calibration = NONE) -> tuple[Share, ...]:
-        """What was added so far, largest net time first."""
-        shares = [
-            self._share(key, totals, entry)
-            for key, totals, entry in self._totals.groups(lambda key: self._entry(key, calibration))
-        ]
+    def shares(self, calibration: Calibration = NONE, wall_ns: int = 0) -> tuple[Share, ...]:
+        """What was added so far, largest net time first. ``wall_ns``: in which time; the cost of a
+        CPU is never more, where that is given."""
+        groups = self._totals.groups(lambda key: self._entry(key, calibration), wall_ns)
+        shares = [self._share(key, totals, entry) for key, totals, entry in groups]
         return tuple(sorted(shares, key=lambda one: (-one.net_ns, one.cpu, one.path, one.trigger)))
 
     def _entry(self, key: GroupKey, calibration: Calibration) -> EntryCost | None:
@@ -402,7 +451,7 @@ def evidence_of(
     tick_stops = recording.counters.of(TICK_STOPS)
     calibration = recording.counters.of(CALIBRATION)
     return Evidence(
-        shares=collected.shares(calibration),
+        shares=collected.shares(calibration, recording.duration_ns),
         fault_count=collected.fault_count,
         fault_ns=collected.fault_ns,
         duration_ns=max(recording.duration_ns, 1),
@@ -420,7 +469,15 @@ def evidence_of(
         incomplete=_incomplete(recording),
         directory=recording.directory,
         short_lived=collected.short_lived(),
+        victims=_measured(recording),
+        cpu_victims=cpu_victims_of(recording),
     )
+
+
+def _measured(recording: Recording) -> tuple[int, ...]:
+    """The process that was watched, where it is a single one."""
+    pid = recording.metadata.get("pid")
+    return (pid,) if isinstance(pid, int) and pid else ()
 
 
 def _cpus(recording: Recording, name: str) -> tuple[int, ...]:

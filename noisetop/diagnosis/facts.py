@@ -31,7 +31,7 @@ def facts(
         "e": " ".join(f"-e {shlex.quote(name)}" for name in names) or PROGRAM,
         "function": shlex.quote(share.cause[-1]) if share else "FUNCTION",
         "pid": _process_of(evidence, shares),
-        "victim": str(evidence.victims[0]) if len(evidence.victims) == 1 else _UNKNOWN_PID,
+        "victim": str(evidence.measured[0]) if len(evidence.measured) == 1 else _UNKNOWN_PID,
         "command": PROGRAM,
         "keep": format_cpu_list(kept),
         "mask": format(sum(1 << cpu for cpu in kept), "x"),
@@ -68,4 +68,4 @@ def _process_of(evidence: Evidence, shares: Sequence[Share]) -> str:
         default=None,
     )
     pid = evidence.process_of(largest.sender) if largest else 0
-    return str(pid) if pid and pid not in evidence.victims else _UNKNOWN_PID
+    return str(pid) if pid and pid not in evidence.measured else _UNKNOWN_PID

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from noisetop.checks import CheckResult
+from noisetop.columns.victims import cpu_victim_words
 from noisetop.diagnosis import Diagnosis
 from noisetop.diagnosis.details import INDENT, details, rate, row, share, wrapped
 from noisetop.diagnosis.evidence import Path, Share
 from noisetop.diagnosis.saved import Change
 from noisetop.diagnosis.table import table
 from noisetop.events.interruption import UNATTRIBUTED, Source
+from noisetop.events.origin import Origin
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.styled import heading
 from noisetop.text.units import format_count, format_ns
@@ -57,11 +59,15 @@ def page_lines(
 def _head(diagnosis: Diagnosis, title: str, width: int) -> list[str]:
     evidence = diagnosis.evidence
     where = f"CPU {format_cpu_list(evidence.cpus)}" if evidence.cpus else "no CPU"
+    contention_ns = diagnosis.contention_ns
+    contention = f"contention {_amount(contention_ns, diagnosis)}, " if contention_ns else ""
     words = [
-        f"{f'{title}: ' if title else ''}{where}, {format_ns(evidence.duration_ns)}, lost "
-        f"{_amount(diagnosis.external_ns, diagnosis)}, self-inflicted "
+        f"{f'{title}: ' if title else ''}{where}, {format_ns(evidence.duration_ns)}, {contention}"
+        f"lost {_amount(diagnosis.external_ns - contention_ns, diagnosis)}, self-inflicted "
         f"{_amount(diagnosis.own_ns, diagnosis)}"
     ]
+    if whose := cpu_victim_words(evidence.cpu_victims):
+        words.append(f"{whose[0].upper()}{whose[1:]}")
     if evidence.incomplete:
         words.append(f"Incomplete: {evidence.incomplete}; the true figures are larger.")
     return [line for sentence in words for line in wrapped(sentence, width)]
@@ -110,6 +116,8 @@ class Unexplained:
     """What no rule claims of a source."""
 
     path: Path
+    origins: tuple[Origin, ...]
+    """Whose doing it was."""
     count: int
     net_ns: int
     cost_ns: int
@@ -130,6 +138,7 @@ def unexplained(diagnosis: Diagnosis) -> list[Unexplained]:
     found = [
         Unexplained(
             path,
+            tuple(sorted({one.origin for one in same})),
             sum(one.count for one in same),
             sum(one.net_ns for one in same),
             sum(one.rank_ns for one in same),
@@ -148,6 +157,9 @@ def _sum(diagnosis: Diagnosis, width: int) -> list[str]:
         f"not explained {about}{format_ns(left_ns)} ({share(left_ns, diagnosis)}), together "
         f"{about}{format_ns(diagnosis.lost_ns)}: all that was lost in the recording."
     )
+    turns_ns = sum(one.net_ns for one in diagnosis.turns)
+    if turns_ns:
+        words += f" Other tasks waited {format_ns(turns_ns)} for the victims, which is no loss."
     return wrapped(words, width)
 
 

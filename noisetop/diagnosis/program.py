@@ -24,6 +24,7 @@ from noisetop.diagnosis.rule import (
 )
 from noisetop.events.interruption import UNATTRIBUTED
 from noisetop.events.source_names import OWN
+from noisetop.summary.cpu_victim import CONTENTION
 
 _NAMED = 16
 _SLICE_NS = 1_000_000
@@ -63,6 +64,26 @@ def realtime_program(evidence: Evidence, texts: Texts) -> Outcome:
 
 
 @rule(
+    CONTENTION,
+    "Contention: programs take turns on a CPU that nobody claims: {about}",
+    seen_as="thread › … of programs on a CPU that has no victim, with -c",
+    remedy="say whose the CPU is with --victim PID, or give each program its own: taskset -pc",
+    undo="taskset -pc with the list that the remedy printed",
+    confirm="ps -eLo tid,psr,cls,comm | grep -Fw {e}",
+    source="D97, D100; sched(7)",
+    rank=(*LAST, 1),
+    confidence=Confidence.CERTAIN,
+)
+def contention(evidence: Evidence, texts: Texts) -> Finding | None:
+    """Programs where none of them is the victim: none of them is noise either."""
+    unclaimed = evidence.unclaimed
+    mine = [one for one in _threads(evidence) if one.cpu in unclaimed and one.is_program]
+    if not mine:
+        return None
+    return finding_of(CONTENTION, "", mine, evidence, texts, _names(mine))
+
+
+@rule(
     "other-program",
     "Other programs compete with your program for this CPU: {about}",
     seen_as="thread › … that no other rule matches",
@@ -73,7 +94,7 @@ def realtime_program(evidence: Evidence, texts: Texts) -> Outcome:
     effect="the tick stops as well where nohz_full= contains the CPU",
     confirm="ps -eLo tid,psr,cls,comm | grep -Fw {e}",
     source="D02, D97, D99, D100",
-    rank=(*LAST, 1),
+    rank=(*LAST, 2),
     confidence=Confidence.CERTAIN,
 )
 def other_program(evidence: Evidence, texts: Texts) -> Finding | None:

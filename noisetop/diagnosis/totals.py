@@ -12,8 +12,9 @@ import numpy.typing as npt
 from noisetop._tables import Groups, add_up
 from noisetop.counters.calibration import EntryCost
 from noisetop.events.interruption import Flag, Interruptions
+from noisetop.summary.cost import Entries, fitting
 from noisetop.summary.trigger_totals import TASKS, TriggerSummary, TriggerTotals
-from noisetop.tables.group_sums import Sums, counted, no_sums, widened
+from noisetop.tables.group_sums import TOTAL, Sums, counted, no_sums, widened
 from noisetop.tables.rows import select
 
 Index = npt.NDArray[np.int64]
@@ -99,10 +100,17 @@ class Totals:
             self._blocks_ns = np.concatenate([self._blocks_ns, cells])
 
     def groups(
-        self, entry_of: Callable[[GroupKey], EntryCost | None]
+        self, entry_of: Callable[[GroupKey], EntryCost | None], wall_ns: int = 0
     ) -> Iterator[tuple[GroupKey, GroupTotals, EntryCost | None]]:
-        """All that was added so far, with the cost of an entry of each group."""
-        costs = [entry_of(key) for key in self._keys]
+        """All that was added so far, with the cost of an entry of each group; in ``wall_ns`` on
+        each CPU, see fitting()."""
+        rows = [
+            Entries(key.cpu, net_ns, count, entry_of(key))
+            for key, net_ns, count in zip(
+                self._keys, self._sums[:, TOTAL].tolist(), self._entries.tolist(), strict=True
+            )
+        ]
+        costs = fitting(rows, wall_ns)
         tasks = self._by_task.by_row(costs.__getitem__)
         sums, blocks, entries = (
             self._sums.tolist(),

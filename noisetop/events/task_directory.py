@@ -12,9 +12,9 @@ from noisetop.machine.task_details import ProcessDetails
 
 MOST_PROCESSES = 4096
 """That are kept; those named longest ago are forgotten first."""
-PROCESSES, CGROUPS, GONE = "processes", "cgroups", "gone_processes"
-"""Keys of a recording's metadata; the last one only while it grows."""
-DETAILS = (PROCESSES, CGROUPS, GONE)
+PROCESSES, CGROUPS, GONE, BOUND = "processes", "cgroups", "gone_processes", "bound_threads"
+"""Keys of a recording's metadata; the third one only while it grows."""
+DETAILS = (PROCESSES, CGROUPS, GONE, BOUND)
 _UNKNOWN = CgroupNames("")
 
 
@@ -28,6 +28,8 @@ class Details:
     """By path."""
     paths: dict[int, str] = field(default_factory=dict)
     """Of control groups, by id."""
+    bound: dict[int, int] = field(default_factory=dict)
+    """The only CPU that a thread may run on, by tid; -1: it may run on several again."""
 
     def add(self, content: Mapping[str, Any]) -> None:
         """Takes what to_file() or news of a process watch said. Raises KeyError, TypeError,
@@ -46,12 +48,22 @@ class Details:
             names = {name: str(about[name]) for name in _NAMES}
             self.cgroups[str(path)] = CgroupNames(str(path), **names)
             self.paths |= {int(number): str(path) for number in about["ids"]}
+        self.bind({int(tid): int(cpu) for tid, cpu in content.get(BOUND, {}).items()})
         while len(self.processes) > MOST_PROCESSES:
             del self.processes[next(iter(self.processes))]
 
+    def bind(self, bound: Mapping[int, int]) -> None:
+        """Threads and their only CPU; those told longest ago are forgotten first."""
+        for tid, cpu in bound.items():
+            self.bound.pop(tid, None)
+            self.bound[tid] = cpu
+        while len(self.bound) > MOST_PROCESSES:
+            del self.bound[next(iter(self.bound))]
+
     def to_file(self) -> dict[str, Any]:
         """Entries of a recording's metadata, ready for the json module."""
-        return self.selected(self.processes, self.cgroups)
+        bound = {str(tid): cpu for tid, cpu in self.bound.items()}
+        return {**self.selected(self.processes, self.cgroups), BOUND: bound}
 
     def selected(self, pids: Iterable[int], paths: Iterable[str]) -> dict[str, Any]:
         """The same of some processes and control groups."""

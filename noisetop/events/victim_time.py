@@ -60,6 +60,8 @@ class VictimTime:
     """On a CPU, interruptions included."""
     delay_ns: int
     """Runnable and not running."""
+    ran_on: Mapping[int, int] = field(default_factory=dict)
+    """``run_ns`` by CPU; what ran where is not known of all of it."""
 
     @property
     def contention_ns(self) -> int:
@@ -94,6 +96,15 @@ class _Account:
     disturbed: Counter[int] = field(default_factory=Counter)
     """On its CPU, by origin."""
     contention: Counter[Source] = field(default_factory=Counter)
+    cpu: int = -1
+    """Where it runs; -1: not known."""
+    ran_on: Counter[int] = field(default_factory=Counter)
+
+    def ran(self, until_ns: int, cpu: int) -> None:
+        """It ran up to a moment; after that it is on ``cpu``."""
+        if self.alive and until_ns > self.until_ns:
+            self.ran_on[cpu if self.cpu < 0 else self.cpu] += until_ns - self.until_ns
+        self.cpu = cpu
 
     def block(self, start_ns: int, end_ns: int) -> None:
         start_ns = max(start_ns, self.until_ns)
@@ -180,8 +191,10 @@ class VictimBook:
         self._finder.add(table)
         mine = (table["tid"] == table["victim_tid"]) & (table["victim_tid"] != 0)
         mine &= (table["level"] >= _SOFTIRQ_LEVEL) & (table["level"] != SIDE_LEVEL)
-        for (tid, origin), net_ns in _sums(select(table, mine)).items():
-            self._account(tid).disturbed[origin] += net_ns
+        for (tid, origin), (net_ns, cpu) in _sums(select(table, mine)).items():
+            account = self._account(tid)
+            account.disturbed[origin] += net_ns
+            account.cpu = cpu if account.cpu < 0 else account.cpu
         self._waits += self._records(waits)
 
     def settle(
@@ -230,6 +243,7 @@ class VictimBook:
         account = self._account(one.tid)
         comes = not account.seen and one.reason == "woken" and not one.slept_ns
         if one.reason == "blocked":
+            account.ran(one.start_ns, one.cpu)
             account.block(one.start_ns, one.end_ns)
         elif one.reason != "exited" and (
             not account.alive
@@ -237,10 +251,15 @@ class VictimBook:
             or (comes and not self.follows)
         ):
             account.born(one.start_ns)
+            account.cpu = one.cpu
         elif one.slept_ns:
+            account.ran(one.start_ns - one.slept_ns, one.cpu)
             account.block(one.start_ns - one.slept_ns, one.start_ns)
         elif comes:
             account.block(account.until_ns, one.start_ns)
+            account.cpu = one.cpu
+        else:
+            account.ran(one.start_ns, one.cpu)
         account.seen = True
         if one.reason == "exited":
             account.end(one.end_ns)
@@ -371,7 +390,7 @@ class VictimBook:
             del self._accounts[tid]
             if account.alive:
                 since = max(account.until_ns, until_ns)
-                self._accounts[tid] = _Account(until_ns, since, seen=account.seen)
+                self._accounts[tid] = _Account(until_ns, since, seen=account.seen, cpu=account.cpu)
         self._closed_ns = until_ns
         return dict(told)
 
@@ -402,7 +421,20 @@ def _told(tid: int, account: _Account) -> VictimTime:
         unattributed_ns=account.unattributed_ns + noise[Origin.UNATTRIBUTED],
         run_ns=run_ns,
         delay_ns=account.delay_ns,
+        ran_on=_ran_on(account, run_ns),
     )
+
+
+def _ran_on(account: _Account, run_ns: int) -> dict[int, int]:
+    """What is told of no CPU was on the one where it is; never more than all of it."""
+    ran_on: dict[int, int] = {}
+    account.ran_on[account.cpu] += max(run_ns - account.ran_on.total(), 0)
+    for cpu, ns in account.ran_on.items():
+        part_ns = min(ns, run_ns)
+        run_ns -= part_ns
+        if cpu >= 0 and part_ns:
+            ran_on[cpu] = part_ns
+    return ran_on
 
 
 def merged(one: Mapping[int, VictimTime], other: Mapping[int, VictimTime]) -> dict[int, VictimTime]:
@@ -418,6 +450,8 @@ def _added(one: VictimTime, other: VictimTime) -> VictimTime:
     noise.update(other.noise_ns)
     contention = Counter(dict(one.contention))
     contention.update(other.contention)
+    ran_on = Counter(dict(one.ran_on))
+    ran_on.update(other.ran_on)
     return VictimTime(
         tid=one.tid,
         wall_ns=one.wall_ns + other.wall_ns,
@@ -430,6 +464,7 @@ def _added(one: VictimTime, other: VictimTime) -> VictimTime:
         unattributed_ns=one.unattributed_ns + other.unattributed_ns,
         run_ns=one.run_ns + other.run_ns,
         delay_ns=one.delay_ns + other.delay_ns,
+        ran_on=dict(ran_on),
     )
 
 
@@ -440,12 +475,14 @@ def _by_place(places: Times, ns: Times, count: int) -> list[int]:
     return [int(total) for total in totals.tolist()]
 
 
-def _sums(table: Interruptions) -> dict[tuple[int, int], int]:
-    """Net time by victim and origin."""
+def _sums(table: Interruptions) -> dict[tuple[int, int], tuple[int, int]]:
+    """Net time by victim and origin, and the CPU of the first."""
     keys = table["victim_tid"].astype(np.uint64) << np.uint64(8) | table["origin"]
-    unique, place = np.unique(keys, return_inverse=True)
+    unique, first, place = np.unique(keys, return_index=True, return_inverse=True)
     totals = np.bincount(place, table["net_ns"].astype(np.float64), len(unique)).astype(np.int64)
     return {
-        (key >> 8, key & 0xFF): total
-        for key, total in zip(unique.tolist(), totals.tolist(), strict=True)
+        (key >> 8, key & 0xFF): (total, cpu)
+        for key, total, cpu in zip(
+            unique.tolist(), totals.tolist(), table["cpu"][first].tolist(), strict=True
+        )
     }

@@ -1,4 +1,4 @@
-"""Noise as stacks: the CPU, then the path of the source, then who caused it."""
+"""Noise as stacks: the CPU, then whose doing it was, the path of the source, and who caused it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from noisetop.columns.side_tables import side_table
 from noisetop.summary.summary import Summary
 
 Stack = tuple[str, ...]
+CLASS = 2
+"""Place of the class in a stack of noise."""
 
 
 def noise_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:
@@ -17,7 +19,7 @@ def noise_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:
     """
     for cpu in summary.cpus:
         for source in cpu.sources:
-            stack = (f"cpu {cpu.cpu}", *source.source.path)
+            stack = (f"cpu {cpu.cpu}", source.origin.label, *source.source.path)
             for part in source.triggers:
                 label = part.trigger.label
                 yield (*stack, f"by {label}") if label else stack, part.net_ns

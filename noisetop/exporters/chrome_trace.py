@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop._tables import crc32c
+from noisetop.counters.isolation_changes import ISOLATION
 from noisetop.events.interruption import CLASSES, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
 from noisetop.events.source_names import OWN
@@ -53,7 +54,7 @@ def write(recording: Recording, out: BinaryIO) -> None:
         for chunk in recording.all_chunks():
             for first in range(0, len(chunk), _ROWS):
                 behind.writelines(writer.lines(chunk[first : first + _ROWS]))
-        for event in writer.track_names():
+        for event in (*_isolation_changes(recording), *writer.track_names()):
             behind.write(b"," + _json(event) + b"\n")
         behind.write(tail(_json(names_as_dict(recording)), writer.slices, writer.slices_crc))
 
@@ -80,6 +81,18 @@ def _head(recording: Recording) -> bytes:
         + names
         + b"\n"
     )
+
+
+def _isolation_changes(recording: Recording) -> Iterator[dict[str, Any]]:
+    """As instants across all tracks."""
+    for one in recording.counters.of(ISOLATION):
+        args = {"setting": one.setting, "before": one.before, "after": one.after}
+        since_us = (one.time_ns - recording.start_ns) / 1000
+        yield {
+            "ph": "i", "s": "g", "name": f"isolation changed: {one.label}", "cat": "isolation",
+            "ts": since_us, "pid": recording.cpus[0] if recording.cpus else 0, "tid": 0,
+            "args": args,
+        }  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import BinaryIO
 
 from noisetop.counters.losses import LOSSES, describe_losses
-from noisetop.exporters._stacks import noise_stacks
+from noisetop.exporters._stacks import CLASS, noise_stacks
 from noisetop.recording.recording import Recording
 from noisetop.summary.recorded import summary_of
 from noisetop.summary.summary import Summary
@@ -87,8 +87,8 @@ def _tree(summary: Summary) -> _Frame:
     for stack, net_ns in noise_stacks(summary):
         root.net_ns += net_ns
         frame = root
-        for name in stack:
-            noise_class = stack[1] if frame is not root else ""
+        for place, name in enumerate(stack):
+            noise_class = stack[CLASS] if place >= CLASS else ""
             frame = frame.above.setdefault(name, _Frame(name, noise_class))
             frame.net_ns += net_ns
     return root

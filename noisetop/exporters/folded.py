@@ -1,4 +1,4 @@
-"""Folded stacks, for flamegraph.pl, inferno, speedscope: ``cpu 2;softirq;RCU;by tick 12345``.
+"""Folded stacks, for flamegraph.pl, inferno, speedscope: ``cpu 2;kernel;softirq;RCU;by tick 9``.
 
 The weight is net time in ns. Page faults and entries, which are no noise, lie below roots of
 their own.

@@ -26,7 +26,7 @@ _SOFTIRQ = "softirq"
 
 
 @dataclass(frozen=True, slots=True)
-class EntryCost:
+class InterruptCost:
     """What one kind of interrupt costs beyond the time between its entry and exit events."""
 
     kind: str
@@ -60,7 +60,7 @@ class Explanation:
     entries: tuple[ExplainedPart, ...]
     """Cost of entering and leaving, per kind of interrupt."""
     accounted: tuple[ExplainedPart, ...]
-    entry_costs: tuple[EntryCost, ...]
+    entry_costs: tuple[InterruptCost, ...]
     event_ns: Times = field(repr=False)
     entry_ns: Times = field(repr=False)
     accounted_by: dict[str, Times] = field(repr=False)
@@ -215,7 +215,7 @@ def _edges(gaps: Gaps, joined: _Joined) -> _Edges:
     return _Edges(first - gaps.start_ns, gaps.end_ns - last)
 
 
-def _calibrate(groups: _Groups, rest: Times, edges: _Edges) -> dict[int, EntryCost]:
+def _calibrate(groups: _Groups, rest: Times, edges: _Edges) -> dict[int, InterruptCost]:
     """Median of what is left of the gaps that hold exactly one group, by its kind."""
     per_gap = np.bincount(groups.gap, minlength=len(rest))
     alone = per_gap[groups.gap] == 1
@@ -228,7 +228,7 @@ def _calibrate(groups: _Groups, rest: Times, edges: _Edges) -> dict[int, EntryCo
                 _lower_median(edges.after_ns[mine]),
             )
             p50 = max(_lower_median(rest[mine]), 0)
-            costs[kind] = EntryCost(name, p50, len(mine), before, after)
+            costs[kind] = InterruptCost(name, p50, len(mine), before, after)
     return costs
 
 
@@ -238,7 +238,7 @@ def _lower_median(values: Times) -> int:
 
 
 def _charge_entries(
-    groups: _Groups, costs: dict[int, EntryCost], rest: Times
+    groups: _Groups, costs: dict[int, InterruptCost], rest: Times
 ) -> tuple[Times, tuple[ExplainedPart, ...]]:
     """Charges each group with its kind's p50, but no gap with more than is left of it."""
     price = np.array([costs[k].p50_ns if k in costs else 0 for k in range(len(groups.names))])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from noisetop.counters.calibration import NONE, Calibration
 from noisetop.diagnosis import Diagnosis, diagnose
@@ -14,6 +15,7 @@ from noisetop.events.interruption import UNATTRIBUTED, Interruptions
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import UserStacks
 from noisetop.events.waits import WaitBook
+from noisetop.summary.cpu_victim import CpuVictims
 
 REFRESH_NS = 5_000_000_000
 
@@ -47,8 +49,15 @@ class LiveCauses:
         """Forgets what was collected."""
         self._collector = self.latest = None
 
-    def add(self, table: Interruptions, waits: WaitBook, start_ns: int, end_ns: int) -> None:
-        """Takes an interval."""
+    def add(
+        self,
+        table: Interruptions,
+        waits: WaitBook,
+        start_ns: int,
+        end_ns: int,
+        cpu_victims: CpuVictims = MappingProxyType({}),
+    ) -> None:
+        """Takes an interval; ``cpu_victims``: whose the CPUs are by now."""
         if not self._wanted.is_set():
             self.restart()
             return
@@ -68,11 +77,11 @@ class LiveCauses:
             self._judged_ns = end_ns
             if self.stacks is not None:
                 self._collector.stacks, self._collector.user_stacks = self.stacks()
-            self.latest = diagnose(self._evidence(self._collector, end_ns))
+            self.latest = diagnose(self._evidence(self._collector, end_ns, cpu_victims))
 
-    def _evidence(self, collector: Collector, end_ns: int) -> Evidence:
+    def _evidence(self, collector: Collector, end_ns: int, cpu_victims: CpuVictims) -> Evidence:
         return Evidence(
-            shares=collector.shares(self.calibration),
+            shares=collector.shares(self.calibration, end_ns - self._start_ns),
             fault_count=collector.fault_count,
             fault_ns=collector.fault_ns,
             duration_ns=max(end_ns - self._start_ns, 1),
@@ -83,4 +92,5 @@ class LiveCauses:
             directory=self.directory,
             short_lived=collector.short_lived(),
             waits=dict(self._waits.by_task()),
+            cpu_victims=cpu_victims,
         )

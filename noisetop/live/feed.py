@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+from noisetop.counters.calibration import BY_NET, CALIBRATION
 from noisetop.counters.period import PeriodCounters, Totals
 from noisetop.events.interruption import Interruptions
-from noisetop.events.victim_time import VictimTime, merged
+from noisetop.events.victim_time import ANY_TASK, VictimTime, merged
 from noisetop.events.waits import WaitBook
 from noisetop.live.causes import LiveCauses
 from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.sample import Sample
+from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.summary import Summarizer, Summary
 from noisetop.tables.rows import joined
 from noisetop.tracing.stopper import Stopper
@@ -31,6 +33,8 @@ class TracerFeed:
     title: str = ""
     count: int | None = None
     """Samples until the end; None: no limit."""
+    by_net: bool = False
+    """Whether to rank by net time although there is a calibration."""
     _total: Summarizer = field(init=False)
     _total_waits: WaitBook = field(default_factory=WaitBook)
     _total_victims: dict[int, VictimTime] = field(default_factory=dict)
@@ -40,6 +44,7 @@ class TracerFeed:
     _counters_at_start: Totals = field(init=False)
     _counters_at_last: Totals = field(init=False)
     _causes: LiveCauses = field(init=False)
+    _claims: Claims = field(init=False)
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -49,9 +54,11 @@ class TracerFeed:
             self.tracer.reader,
             self.tracer.target.cpus,
             self.tracer.directory,
-            self.tracer.calibration,
+            BY_NET if self.by_net else self.tracer.calibration,
             stacks=self.tracer.stacks_so_far if self.tracer.stacks else None,
         )
+        any_task = self.tracer.target.victims == ANY_TASK
+        self._claims = Claims(any_task, self.tracer.given_victim, self.tracer.own_pid)
         self._total_start_ns = self._last_ns = self.tracer.start_ns
         self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start
 
@@ -83,15 +90,15 @@ class TracerFeed:
         self._total_waits.merge(waits)
         start_ns, self._last_ns = self._last_ns, now_ns
         since_last, self._counters_at_last = self._counters_at_last, counters
-        self._causes.add(table, waits, start_ns, now_ns)
-        total_ns = self._total_start_ns, now_ns
+        total_ns, whose = (self._total_start_ns, now_ns), self._cpu_victims(now_ns)
+        self._causes.add(table, waits, start_ns, now_ns, whose)
         total = self._between(self._counters_at_start, counters, *total_ns)
         latest = self._between(since_last, counters, start_ns, now_ns)
         sample = Sample(
             total=self._summary(
-                self._total, self._total_waits, self._total_victims, total_ns, total
+                self._total, self._total_waits, self._total_victims, total_ns, total, whose
             ),
-            interval=self._summary(interval, waits, victims, (start_ns, now_ns), latest),
+            interval=self._summary(interval, waits, victims, (start_ns, now_ns), latest, whose),
             diagnosis=self._causes.latest,
             ended=ended,
         )
@@ -123,7 +130,8 @@ class TracerFeed:
         return self.stopper.interrupted
 
     def _between(self, before: Totals, after: Totals, start_ns: int, end_ns: int) -> PeriodCounters:
-        return self.tracer.counters.between(before, after, start_ns, end_ns)
+        found = self.tracer.counters.between(before, after, start_ns, end_ns)
+        return found.with_value(CALIBRATION, BY_NET) if self.by_net else found
 
     def _restart(self) -> None:
         """The total begins where the last interval ended."""
@@ -142,10 +150,23 @@ class TracerFeed:
         victims: dict[int, VictimTime],
         period_ns: tuple[int, int],
         counters: PeriodCounters,
+        whose: CpuVictims,
     ) -> Summary:
         tasks = self.tracer.reader.tasks
         return summarizer.summary(
-            *period_ns, counters, tasks=tasks, waits=waits.by_task(), victims=victims
+            *period_ns,
+            counters,
+            tasks=tasks,
+            waits=waits.by_task(),
+            victims=victims,
+            cpu_victims=whose,
+        )
+
+    def _cpu_victims(self, now_ns: int) -> CpuVictims:
+        """Whose the CPUs are, by all that the totals hold: for the last interval as well."""
+        tracer, duration_ns = self.tracer, now_ns - self._total_start_ns
+        return self._claims.victims(
+            tracer.target.cpus, self._total_victims, tracer.directory, duration_ns
         )
 
     def reset(self) -> None:

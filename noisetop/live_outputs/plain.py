@@ -9,6 +9,7 @@ from typing import TextIO
 from noisetop.columns.noise import (
     ALWAYS_SHOWN,
     CPU,
+    CPU_CONTENTION,
     CPU_COST,
     CPU_FIGURES,
     CPU_IDLE,
@@ -26,6 +27,7 @@ from noisetop.columns.noise import (
     source_rows,
 )
 from noisetop.columns.side_tables import side_tables, table_lines
+from noisetop.columns.victims import cpu_victim_words
 from noisetop.counters.section import sections
 from noisetop.live.output import Default, LiveOutput, Option, Settings
 from noisetop.live.sample import Feed, Sample
@@ -40,6 +42,7 @@ _CPU_COLUMNS: tuple[Column[CpuRow], ...] = (
     CPU_COST,
     *CPU_FIGURES,
     CPU_SELF,
+    CPU_CONTENTION,
     CPU_IDLE,
     *(column for name in ALWAYS_SHOWN for column in class_columns(name)),
 )
@@ -67,7 +70,8 @@ def text_block(title: str, sample: Sample, now: datetime) -> str:
 def _head(title: str, sample: Sample, now: datetime) -> str:
     elapsed_s = sample.total.duration_ns / 1e9
     interval = sample.interval
-    status = "  ".join(one.text for one in interval.counters.status(interval.duration_ns))
+    briefs = (one.text for one in interval.counters.status(interval.duration_ns))
+    status = "  ".join(filter(None, (cpu_victim_words(interval.cpu_victims), *briefs)))
     return (
         f"{now:%Y-%m-%d %H:%M:%S}  {printable(title)}  elapsed {elapsed_s:.3f} s"
         f"  interval {format_ns(sample.interval.duration_ns)}"

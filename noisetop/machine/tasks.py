@@ -75,6 +75,13 @@ def status_fields(text: str) -> dict[str, str]:
     return {key: value.strip() for key, _, value in lines}
 
 
+def only_cpu_of(tid: int, files: Files) -> int | None:
+    """The CPU that a thread is bound to alone; -1: it may run on several, None: it is gone."""
+    status = status_fields(files.read_again(f"/proc/{tid}/status").text)
+    cpus = cpu_set(status.get("Cpus_allowed_list", ""))
+    return None if not cpus else min(cpus) if len(cpus) == 1 else -1
+
+
 def read_task(files: Files, directory: str) -> Task | None:
     """The thread of ``/proc/PID/task/TID``, or None when it is gone or makes no sense."""
     stat = files.read(f"{directory}/stat").text

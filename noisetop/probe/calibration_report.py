@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from noisetop.counters.calibration import Calibration, costs_as_dict
+from noisetop.counters.calibration import (
+    KINDS,
+    NOT_MEASURED,
+    Calibration,
+    all_costs_as_dict,
+)
 from noisetop.probe.entry_costs import Entry
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.layout import table_lines
@@ -36,8 +41,8 @@ class CalibrationReport:
             "duration_ns": self.duration_ns,
             "machine": dict(self.facts),
             "calibration": {
-                kind: {**cost, "samples": self.entries[kind].samples}
-                for kind, cost in costs_as_dict(self.calibration).items()
+                kind: {**cost, "samples": self.entries[kind].samples if kind in self.entries else 0}
+                for kind, cost in all_costs_as_dict(self.calibration).items()
             },
         }
 
@@ -46,11 +51,13 @@ class CalibrationReport:
         noun = "CPU" if len(self.cpus) == 1 else "CPUs"
         yield f"Entry costs on {noun} {format_cpu_list(self.cpus)}, beyond the net time of events"
         yield ""
-        rows = [_TITLES, *(_row(kind, entry) for kind, entry in self.entries.items())]
+        rows = [_TITLES, *(_row(kind, self.entries.get(kind)) for kind in KINDS)]
         yield from table_lines(rows, left={0, 5})
 
 
-def _row(kind: str, entry: Entry) -> tuple[str, ...]:
+def _row(kind: str, entry: Entry | None) -> tuple[str, ...]:
+    if entry is None:
+        return (kind, "-", "-", "-", "0", NOT_MEASURED)
     cost = entry.cost
     times = (format_ns(ns) for ns in (cost.entry_ns, cost.low_ns, cost.high_ns))
     return (kind, *times, format_count(entry.samples), cost.source)

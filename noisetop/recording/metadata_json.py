@@ -152,20 +152,24 @@ def victim_as_list(one: VictimTime) -> list[Any]:
     """Ready for the json module; victim_from_list() is its inverse."""
     contention = [[list(source.path), ns] for source, ns in one.contention.items()]
     times = [getattr(one, name) for name in _VICTIM_TIMES]
-    return [one.tid, *times, dict(one.noise_ns), contention]
+    ran_on = {str(cpu): ns for cpu, ns in one.ran_on.items()}
+    return [one.tid, *times, dict(one.noise_ns), contention, ran_on]
 
 
 def victim_from_list(content: Any) -> VictimTime:
     """Raises ValueError or TypeError on what we did not write."""
-    tid, *times, noise_ns, contention = content
+    tid, *rest = content
+    times, (noise_ns, contention, *more) = rest[: len(_VICTIM_TIMES)], rest[len(_VICTIM_TIMES) :]
+    (ran_on,) = more or ({},)
     named = {name: int(ns) for name, ns in zip(_VICTIM_TIMES, times, strict=True)}
     found = VictimTime(
         tid=int(tid),
         noise_ns={str(origin): int(ns) for origin, ns in noise_ns.items()},
         contention={Source(tuple(map(str, path))): int(ns) for path, ns in contention},
+        ran_on={int(cpu): int(ns) for cpu, ns in ran_on.items()},
         **named,
     )
-    if not found.adds_up():
+    if not found.adds_up() or sum(found.ran_on.values()) > found.run_ns:
         raise ValueError("the time of a victim does not add up")
     return found
 

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from noisetop._tables import crc32c
 from noisetop.checked_json import parse_json
 from noisetop.counters.cpu_counters import counts_by_cpu, read_cpu_counters
-from noisetop.counters.offline_cpus import OFFLINE, OfflineInterval
 from noisetop.counters.period import PeriodCounters, counters_cut_short, counters_from_file
+from noisetop.counters.section import Section, Value
 from noisetop.errors import NoisetopError
 from noisetop.events.decoder import Batch, RecordReader
 from noisetop.events.interruption import Interruptions
@@ -166,10 +166,10 @@ class SpoolWriter:
         self._file.append(self._layout.block_kinds[kind], payload)
 
 
-def offline_block(layout: Layout, intervals: tuple[OfflineInterval, ...]) -> tuple[int, bytes]:
-    """What is appended to a recording when a CPU goes or comes, kind and payload; it replaces the
-    one before."""
-    return layout.block_kinds["JSON"], _json_payload(OFFLINE.to_file(intervals))
+def figures_block(layout: Layout, section: Section[Any, Value], value: Value) -> tuple[int, bytes]:
+    """What is appended to a recording when a side figure becomes another one, such as CPUs that are
+    offline; kind and payload. It replaces the one before."""
+    return layout.block_kinds["JSON"], _json_payload(section.to_file(value))
 
 
 def _json_payload(content: dict[str, Any]) -> bytes:

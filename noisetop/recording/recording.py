@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from noisetop.counters.calibration import BY_NET, CALIBRATION
 from noisetop.counters.period import PeriodCounters
 from noisetop.events.interruption import Interruptions, Source, interrupting
 from noisetop.events.task_directory import TaskDirectory
@@ -54,6 +55,8 @@ class Recording:
     """Who the tasks are; complete only after all chunks were read."""
     ended: str = ""
     """Why it ended, in words for the user; empty: as asked."""
+    whole: Recording | None = None
+    """The recording that this is a part of; see noisetop.recording.part."""
     damage: str = ""
     """What is wrong with the file although it could be read; empty: nothing. Complete only after
     all chunks were read."""
@@ -67,6 +70,10 @@ class Recording:
         """Functions of the program that acted, innermost first; empty: not known."""
         return self.user_stacks.get((trigger.tid, trigger.user_stack), ())
 
+    def rank_by_net(self) -> None:
+        """Leaves out what was calibrated: views rank by exact net time."""
+        self.counters = self.counters.with_value(CALIBRATION, BY_NET)
+
     def chunks(self) -> Iterator[Interruptions]:
         """All interruptions, in tables of bounded size."""
         return map(interrupting, self.all_chunks())
@@ -74,6 +81,9 @@ class Recording:
     def all_chunks(self) -> Iterator[Interruptions]:
         """All interruptions, and with them what is none: page faults, entries, moments of the
         hardware. What cannot be is left out, and told in ``damage`` when all were read."""
+        if self.whole is not None:  # which is checked
+            yield from self.read_chunks()
+            return
         check = WallCheck(self.start_ns, self.end_ns)
         for chunk in self.read_chunks():
             yield check.kept(chunk)

@@ -9,6 +9,7 @@ import numpy as np
 
 from noisetop.columns.noise import (
     CPU,
+    CPU_CONTENTION,
     CPU_COST,
     CPU_FIGURES,
     CPU_IDLE,
@@ -26,7 +27,7 @@ from noisetop.columns.noise import (
 )
 from noisetop.columns.side_tables import side_tables, table_lines
 from noisetop.columns.tasks import TaskNamer
-from noisetop.columns.victims import TITLE, shown_victims, victim_lines
+from noisetop.columns.victims import TITLE, cpu_victim_words, shown_victims, victim_lines
 from noisetop.counters.losses import LossesSection
 from noisetop.counters.section import sections
 from noisetop.diagnosis import Diagnosis
@@ -149,7 +150,9 @@ def _head_lines(report: Report, width: int) -> Iterator[str]:
         ("command", _joined(about, "command")),
         ("host", _joined(about, "host", "kernel", "machine")),
         ("duration", f"{format_ns(summary.duration_ns)}, {_events(summary)}"),
+        ("part", _part(recording)),
         ("CPUs", _watched(recording)),
+        ("victim", cpu_victim_words(summary.cpu_victims).partition(" ")[2]),
         *(row for row in counted if row[0] != _LOSSES),
         ("ended", printable(recording.ended)),
         ("damage", printable(recording.damage)),
@@ -180,6 +183,20 @@ def _events(summary: Summary) -> str:
     return f"{noise} interruptions, {idle} events on idle CPUs"
 
 
+def _part(recording: Recording) -> str:
+    if recording.whole is None:
+        return ""
+    whole = recording.whole
+    first, last = (
+        f"{(ns - whole.start_ns) / _NS_PER_S:.3f} s"
+        for ns in (recording.start_ns, recording.end_ns)
+    )
+    return (
+        f"{first} to {last} of {format_ns(whole.duration_ns)}; where the time of victims went is "
+        "only known of the whole"
+    )
+
+
 def _watched(recording: Recording) -> str:
     about = recording.metadata
     isolation = [
@@ -194,7 +211,9 @@ def _cpu_lines(summary: Summary) -> Iterator[str]:
     rows = [cpu_row(summary, cpu) for cpu in summary.cpus]
     if len(rows) > 1:
         rows.append(cpu_row(summary, summary.all_cpus()))
-    yield from aligned((CPU, CPU_COST, *CPU_FIGURES, MAX_SINGLE_AT, CPU_SELF, CPU_IDLE), rows)
+    columns = (CPU, CPU_COST, *CPU_FIGURES, MAX_SINGLE_AT, CPU_SELF, CPU_CONTENTION, CPU_IDLE)
+    told = [one for one in columns if one is not CPU_CONTENTION or any(map(one.value, rows))]
+    yield from aligned(told, rows)
     present = in_class_order(name for row in rows for name in row.classes)
     if present:
         yield ""

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from noisetop.columns.noise import label_of
 from noisetop.diagnosis import Diagnosis
 from noisetop.events.origin import Origin
+from noisetop.events.trigger import Trigger
+from noisetop.summary.cpu_victim import CONTENTION, SetAside
 from noisetop.summary.summary import CpuSummary, Summary
 from noisetop.summary.worst import Part, WorstInterruption
 from noisetop.text.column import percent
+from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_ns
 
@@ -22,11 +25,16 @@ Row = tuple[str, str]
 def verdict_rows(
     summary: Summary, worst: tuple[WorstInterruption, ...], diagnosis: Diagnosis
 ) -> Iterator[Row]:
-    """Noise, worst interval, top source and top cause; the latter only where there is noise."""
+    """Contention that is nobody's, noise, worst interval, top source and top cause; the latter only
+    where there is noise."""
     everywhere = summary.all_cpus()
+    if words := _contention(summary, everywhere):
+        yield "contention", words
     yield "noise", _noise(summary, everywhere)
-    if worst:
-        yield "worst", _worst(summary, worst[0])
+    for one in worst:
+        if not _is_aside(summary, one):
+            yield "worst", _worst(summary, one)
+            break
     if own := everywhere.by_origin.get(Origin.SELF.label):
         yield "self", f"{format_ns(own)} net, self-inflicted, not counted above"
     if everywhere.external_ns and everywhere.external:
@@ -47,20 +55,44 @@ def verdict_rows(
 def _noise(summary: Summary, everywhere: CpuSummary) -> str:
     time_ns = summary.duration_ns * len(summary.cpus)
     count = sum(source.count for source in everywhere.external)
+    net_ns = everywhere.external_ns
     return (
-        f"{_cost(everywhere, time_ns)}{percent(everywhere.external_ns, time_ns):.4f} % net of the "
-        f"CPU time: {format_ns(everywhere.external_ns)} in {format_ns(summary.duration_ns)}, "
-        f"{count} interruptions"
+        f"{_cost(summary, everywhere, time_ns)}{percent(net_ns, time_ns):.4f} % net of the CPU "
+        f"time: {format_ns(net_ns)} in {format_ns(summary.duration_ns)}, {count} interruptions"
     )
 
 
-def _cost(everywhere: CpuSummary, time_ns: int) -> str:
+def _contention(summary: Summary, everywhere: CpuSummary) -> str:
+    ns = everywhere.aside_ns(CONTENTION)
+    if not ns:
+        return ""
+    cpus = [one.cpu for one in summary.cpus if one.cpu is not None and one.aside_ns(CONTENTION)]
+    time_ns = summary.duration_ns * len(cpus)
+    return (
+        f"{percent(ns, time_ns):.4f} % of the CPU time: tasks took turns for {format_ns(ns)} on "
+        f"CPU {format_cpu_list(cpus)}, which nobody claims; --victim PID says whose it is"
+    )
+
+
+def _cost(summary: Summary, everywhere: CpuSummary, time_ns: int) -> str:
     """The estimate with its interval, where there is one."""
     cost_ns, spread = everywhere.external_cost_ns, everywhere.external_cost_range_ns
     if cost_ns is None or spread is None:
         return ""
     low, high = (percent(ns, time_ns) for ns in spread)
-    return f"≈{percent(cost_ns, time_ns):.4f} % lost ({low:.4f} to {high:.4f}), "
+    cut = "; entries cost less here than calibrated: cut to the wall time"
+    why = cut if any(one.is_cut for one in summary.cpus) else ""
+    return f"≈{percent(cost_ns, time_ns):.4f} % lost ({low:.4f} to {high:.4f}{why}), "
+
+
+def _is_aside(summary: Summary, one: WorstInterruption) -> bool:
+    """Whether it is mostly the turn of a victim or contention: no noise."""
+    cpu = one.interval.cpu
+    if cpu not in summary.cpu_victims or not one.parts:
+        return False
+    largest = max(one.parts, key=lambda part: part.net_ns)
+    aside = SetAside.on(cpu, summary.cpu_victims, summary.directory)
+    return largest.tid != 0 and aside.includes(largest.source, Trigger(tid=largest.tid))
 
 
 def _worst(summary: Summary, one: WorstInterruption) -> str:

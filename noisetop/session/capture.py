@@ -132,6 +132,7 @@ def _metadata(tracer: Tracer) -> dict[str, object]:
         "target": tracer.target.title,
         "pid": tracer.target.pid,
         "victims": tracer.target.victims,
+        "victim": tracer.given_victim,
         "own_pid": tracer.own_pid,
         "housekeeping": format_cpu_list(tracer.housekeeping),
         "started": now.isoformat(timespec="milliseconds"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from noisetop.errors import UsageError
 from noisetop.machine import affinity, system
 from noisetop.machine.files import Files
-from noisetop.session.victims import process_target, thread_target
+from noisetop.session.victims import given_victim, process_target, thread_target
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.tracing.backend import BACKENDS
 from noisetop.tracing.target import Target
@@ -58,6 +59,12 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
         "--cgroup", metavar="PATH", type=Path, help="all processes of a control group (cgroup v2)"
     )
     what.add_argument(
+        "--victim",
+        metavar="PID|NAME",
+        help="with -c: the program that the CPUs are there for; default: a task that is bound to "
+        "the CPU alone, else the one that uses most of its time, else nobody",
+    )
+    what.add_argument(
         "--faults",
         action="store_true",
         help="also time page faults of the target, counted apart from noise; adds 1 µs per fault",
@@ -102,6 +109,15 @@ def _add_tool(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_net_argument(parser: argparse.ArgumentParser) -> None:
+    """``--net``, of the verbs that rank noise."""
+    parser.add_argument(
+        "--net",
+        action="store_true",
+        help="rank by exact net time; default: by the estimated cost, where it is calibrated",
+    )
+
+
 def ring_records(args: argparse.Namespace) -> int:
     """Records per CPU that --ring-size asks for. Raises UsageError."""
     kibibytes: int = args.ring_size
@@ -119,8 +135,13 @@ def target_of(args: argparse.Namespace) -> Target:
         raise UsageError("--follow goes with -p")
     if not given:
         if args.cpus is not None:
-            return cpu_target(_cpus_of(args))
-        return cpu_target(system.isolated_cpus() or system.online_cpus())
+            cpus = _cpus_of(args)
+        else:
+            cpus = system.isolated_cpus() or system.online_cpus()
+        victim = given_victim(args.victim, Files()) if args.victim is not None else 0
+        return replace(cpu_target(cpus), given_victim=victim)
+    if args.victim is not None:
+        raise UsageError(f"--victim goes with -c, not with {given[0]}")
     cpus = system.online_cpus() if args.cpus is None else _cpus_of(args)
     if args.cgroup is not None:
         return cgroup_target(args.cgroup, cpus)

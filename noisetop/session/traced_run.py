@@ -227,6 +227,8 @@ def _checked_target(args: argparse.Namespace) -> Target:
     """What the options ask to watch; without CPUs where that is the command alone."""
     if args.workload and named_victims(args):
         raise UsageError("give -p, -t, --cgroup or a command after --, not two of them")
+    if args.workload and args.cpus is None and args.victim is not None:
+        raise UsageError("--victim goes with -c: without it the command is the victim")
     target = target_of(args) if args.cpus is not None or not args.workload else Target(())
     cpus = target.cpus or online_cpus()
     if args.entries and not set(nohz_full_cpus()).intersection(cpus):

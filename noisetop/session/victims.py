@@ -43,6 +43,17 @@ def thread_target(wanted: str, cpus: tuple[int, ...], files: Files) -> Target:
     return Target(cpus, tids=tids, title=_title("TID", tids, tasks))
 
 
+def given_victim(wanted: str, files: Files) -> int:
+    """The process of ``--victim 1234`` or ``--victim redis-server``; a number may be that of any of
+    its threads. Raises UsageError as process_target()."""
+    if not wanted.isascii() or not wanted.isdecimal():
+        return _only(wanted, processes_named(wanted, files), "--victim", lambda one: one.pid).pid
+    task = find_task(int(wanted), files) if len(wanted) <= _TOO_LARGE else None
+    if task is None:
+        raise UsageError(f"there is no process {wanted}: see ps -e")
+    return task.pid
+
+
 def _words(wanted: str, option: str) -> list[str]:
     words = [word.strip() for word in wanted.split(",")]
     if not all(words):
@@ -80,18 +91,19 @@ def _only(
 ) -> FoundTask:
     """The only one of a name; that noisetop itself goes by it does not count."""
     others = [one for one in found if one.pid != os.getpid()]
-    what = "process" if option == "-p" else "thread"
+    what = "thread" if option == "-t" else "process"
     if not others:
-        see = "ps -e" if option == "-p" else "ps -eL"
+        see = "ps -eL" if option == "-t" else "ps -e"
         raise UsageError(f"there is no {what} named '{printable(name)}': see {see}")
     if len(others) > 1:
-        plural = "processes" if option == "-p" else "threads"
+        plural = "threads" if option == "-t" else "processes"
         listed = "; ".join(_candidate(number(one), one) for one in others[:_LISTED])
         more = f"; and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
         numbers = ",".join(str(number(one)) for one in others)
+        for_all = f", or {option} {numbers} for all" if option != "--victim" else ""
         raise UsageError(
             f"'{printable(name)}' names {len(others)} {plural}: {listed}{more}: "
-            f"use {option} {number(others[0])}, or {option} {numbers} for all"
+            f"use {option} {number(others[0])}{for_all}"
         )
     return _checked(others[0])
 

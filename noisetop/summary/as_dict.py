@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from noisetop.events.interruption import ENTRY, FAULT
 from noisetop.events.task_directory import TaskDirectory
+from noisetop.summary.cpu_victim import CONTENTION
 from noisetop.summary.short_lived import STARTED, ShortLived
 from noisetop.summary.summary import CpuSummary, SourceSummary, Summary, Victim, VictimWait
 from noisetop.summary.trigger_totals import TriggerSummary
@@ -81,7 +82,10 @@ def _cpu(cpu: CpuSummary, summary: Summary) -> dict[str, object]:
         "cost_ns": cpu.cost_ns,
         "external_ns": cpu.external_ns,
         "external_cost_ns": cpu.external_cost_ns,
+        "cost_cut": cpu.is_cut,
         "by_origin": cpu.by_origin,
+        "contention_ns": cpu.aside_ns(CONTENTION),
+        **_cpu_victim(cpu, summary),
         "idle_ns": cpu.idle_ns,
         "max_single_ns": cpu.max_single_ns,
         "max_single_start_ns": cpu.max_single_start_ns,
@@ -92,11 +96,30 @@ def _cpu(cpu: CpuSummary, summary: Summary) -> dict[str, object]:
     }
 
 
+def _cpu_victim(cpu: CpuSummary, summary: Summary) -> dict[str, object]:
+    """Whose it is; null: nobody claims it. Left out where the victims are what is watched."""
+    if cpu.cpu is None or cpu.cpu not in summary.cpu_victims:
+        return {}
+    victim = summary.cpu_victims[cpu.cpu]
+    if victim is None:
+        return {"victim": None}
+    return {
+        "victim": {
+            "tid": victim.tid,
+            "name": victim.name,
+            **summary.directory.as_dict(victim.tid),
+            "kernel": victim.kernel,
+            "found": victim.found,
+        }
+    }
+
+
 def _source(one: SourceSummary, directory: TaskDirectory) -> dict[str, object]:
     return {
         "path": list(one.source.path),
         "class": one.source.noise_class,
         "origin": one.origin.label,
+        "aside": one.aside,
         "count": one.count + one.idle_count,
         "idle_count": one.idle_count,
         "net_ns": one.net_ns,

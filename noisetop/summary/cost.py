@@ -5,9 +5,14 @@ docs/cost.md has the formula. A cost is an estimate; net time is exact.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
 from noisetop.counters.calibration import EntryCost
 from noisetop.events.interruption import FAULT, Source
 
+Costs = list[EntryCost | None]
 _KINDS = {
     "irq": "irq",
     "timer": "timer",
@@ -21,9 +26,14 @@ _IPIS = ("reschedule", "irq_work")
 """Interrupts of other CPUs with a kind of their own; the others call a function."""
 
 
+_FAULT_STEPS = 2
+
+
 def entry_kind(source: Source) -> str:
     """The kind of entry into the kernel that its interruptions are, one of
     noisetop.counters.calibration.KINDS; empty: none."""
+    if source.noise_class == FAULT and len(source.path) > _FAULT_STEPS:
+        return ""  # the sleep in a fault, whose entry is that of the fault
     if source.noise_class == "ipi":
         return source.path[1] if source.path[1] in _IPIS else "call_function"
     return _KINDS.get(source.noise_class, "")
@@ -34,11 +44,78 @@ def cost_of(net_ns: int, entries: int, entry: EntryCost | None) -> int | None:
     return None if entry is None else net_ns + entries * entry.entry_ns
 
 
+def entries_in(net_ns: int, cost_ns: int | None, entry: EntryCost | None) -> int:
+    """How many entries a cost holds: the inverse of cost_of()."""
+    return (cost_ns - net_ns) // entry.entry_ns if cost_ns and entry and entry.entry_ns else 0
+
+
 def cost_range(net_ns: int, entries: int, entry: EntryCost | None) -> tuple[int, int] | None:
     """The same with the 10th and the 90th percentile of the entry cost."""
     if entry is None:
         return None
     return net_ns + entries * entry.low_ns, net_ns + entries * entry.high_ns
+
+
+class Entries(NamedTuple):
+    """Interruptions of one CPU that share an entry cost."""
+
+    cpu: int
+    net_ns: int
+    entries: int
+    """Those that carry the cost of an entry."""
+    entry: EntryCost | None
+
+
+def fitting(rows: Sequence[Entries], wall_ns: int) -> Costs:
+    """The entry cost of each row, so that those of no CPU cost more than its wall time: net time is
+    exact, so it is the entries that cannot have cost the median. 0: the wall time is not known."""
+    rooms: dict[int, _Room] = {}
+    for row in rows:
+        room = rooms.setdefault(row.cpu, _Room(wall_ns))
+        room.left_ns -= row.net_ns
+        if row.entry:
+            room.median_ns += row.entries * row.entry.entry_ns
+            room.high_ns += row.entries * row.entry.high_ns
+    return [_fitted(row.entry, rooms[row.cpu]) if wall_ns else row.entry for row in rows]
+
+
+@dataclass(slots=True)
+class _Room:
+    """For the entries of a CPU, and what they take by their calibration."""
+
+    left_ns: int
+    median_ns: int = 0
+    high_ns: int = 0
+
+
+def _fitted(entry: EntryCost | None, room: _Room) -> EntryCost | None:
+    if entry is None or room.high_ns <= room.left_ns:
+        return entry
+    left_ns = max(room.left_ns, 0)
+    cut = room.median_ns > left_ns
+    median_ns = entry.entry_ns
+    if cut:
+        median_ns = entry.entry_ns * left_ns // room.median_ns
+    beyond_ns = max(left_ns - room.median_ns, 0)
+    more_ns = (entry.high_ns - entry.entry_ns) * beyond_ns // (room.high_ns - room.median_ns or 1)
+    high_ns = median_ns + more_ns
+    return EntryCost(median_ns, min(entry.low_ns, median_ns), high_ns, entry.source, cut)
+
+
+def shared_entry(parts: Sequence[tuple[int, EntryCost | None]]) -> EntryCost | None:
+    """The entry cost of parts together, each with how many entries it has: they differ where one
+    was cut."""
+    known = [(entries, entry) for entries, entry in parts if entry is not None]
+    if len({entry for _, entry in known}) <= 1:
+        return known[0][1] if known else None
+    whole = max(sum(entries for entries, _ in known), 1)
+    return EntryCost(
+        sum(entries * entry.entry_ns for entries, entry in known) // whole,
+        sum(entries * entry.low_ns for entries, entry in known) // whole,
+        sum(entries * entry.high_ns for entries, entry in known) // whole,
+        known[0][1].source,
+        any(entry.cut for _, entry in known),
+    )
 
 
 def added(*costs: int | None) -> int | None:

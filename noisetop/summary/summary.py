@@ -6,7 +6,7 @@ The live view and the report of a recording use the same Summarizer, so they can
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,17 @@ from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
 from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait
-from noisetop.summary.cost import cost_of, cost_range, entry_kind
+from noisetop.summary.cost import (
+    Costs,
+    Entries,
+    cost_of,
+    cost_range,
+    entries_in,
+    entry_kind,
+    fitting,
+    shared_entry,
+)
+from noisetop.summary.cpu_victim import CpuVictims, SetAside
 from noisetop.summary.max_single import LongestIntervals
 from noisetop.summary.short_lived import ShortLived, StartedTasks, with_short_lived
 from noisetop.summary.trigger_totals import (
@@ -50,7 +60,7 @@ class SourceSummary:
     max_ns: int
     """Largest net time of one interruption."""
     max_start_ns: int
-    """When that one began, CLOCK_MONOTONIC."""
+    """When that one began, CLOCK_MONOTONIC; 0: not known, of a part of what has one name."""
     idle_count: int
     idle_ns: int
     histogram: Counts = field(repr=False, compare=False)
@@ -66,6 +76,9 @@ class SourceSummary:
     tasks: tuple[TriggerSummary, ...] = ()
     """Of a thread the tasks that ran, by the ``tid`` of what stands for a trigger, or
     ShortLived.trigger; largest first, together ``count`` and ``net_ns``."""
+    aside: str = ""
+    """Why the headline is without it although others did it: ``victim``, the victim of the CPU ran
+    while other tasks waited; ``contention``, a task did on a CPU that nobody claims."""
 
     @property
     def cost_ns(self) -> int | None:
@@ -85,8 +98,9 @@ class SourceSummary:
 
     @property
     def is_external(self) -> bool:
-        """Whether it is not the doing of the victim itself."""
-        return self.origin is not Origin.SELF
+        """Whether it is in the headline: neither the doing of the victim itself, nor the victim's
+        own turn, nor contention of tasks of which none is the victim."""
+        return self.origin is not Origin.SELF and not self.aside
 
     @property
     def mean_ns(self) -> float:
@@ -122,6 +136,10 @@ class CpuSummary:
     """By class: what is traced beside the noise and is no part of it, such as page faults of the
     victims and entries into the kernel; largest net time first."""
 
+    def aside_ns(self, why: str) -> int:
+        """Net time of the sources that are set aside for this reason; see SourceSummary.aside."""
+        return sum(one.net_ns for one in self.sources if one.aside == why)
+
     @property
     def count(self) -> int:
         """Interruptions of a victim."""
@@ -134,7 +152,7 @@ class CpuSummary:
 
     @property
     def external_ns(self) -> int:
-        """Noise that is not self-inflicted: the headline, exact."""
+        """Noise of the external sources: the headline, exact."""
         return sum(one.net_ns for one in self.external)
 
     @property
@@ -144,7 +162,7 @@ class CpuSummary:
 
     @property
     def external_cost_ns(self) -> int | None:
-        """Estimated cost of the noise that is not self-inflicted: the headline."""
+        """Estimated cost of the external sources: the headline."""
         return _cost(self.external)
 
     @property
@@ -154,6 +172,11 @@ class CpuSummary:
         if self.external_cost_ns is None:
             return None
         return sum(low for low, _ in ranges), sum(high for _, high in ranges)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the cost was cut to the wall time: see noisetop.summary.cost.fitting()."""
+        return any(one.entry is not None and one.entry.cut for one in self.sources)
 
     @property
     def by_origin(self) -> dict[str, int]:
@@ -216,6 +239,8 @@ class Summary:
     """Tasks that are started again and again, most starts first."""
     directory: TaskDirectory = field(default_factory=TaskDirectory, compare=False)
     """Who the tasks are; of a running trace it grows."""
+    cpu_victims: CpuVictims = field(default_factory=dict)
+    """Whose each CPU is, where whichever task runs is watched."""
 
     @property
     def duration_ns(self) -> int:
@@ -245,10 +270,10 @@ class Summary:
 
 
 def _merged(parts: Iterable[SourceSummary]) -> tuple[SourceSummary, ...]:
-    """The parts of each source and origin as one."""
-    merged: dict[tuple[Source, Origin], list[SourceSummary]] = {}
+    """The parts of each source and origin as one; what is set aside stays apart."""
+    merged: dict[tuple[Source, Origin, str], list[SourceSummary]] = {}
     for part in parts:
-        merged.setdefault((part.source, part.origin), []).append(part)
+        merged.setdefault((part.source, part.origin, part.aside), []).append(part)
     return _largest_first(_merge(same) for same in merged.values())
 
 
@@ -266,8 +291,9 @@ def _merge(parts: Sequence[SourceSummary]) -> SourceSummary:
         triggers=largest_first(one for part in parts for one in part.triggers),
         origin=worst.origin,
         entries=sum(part.entries for part in parts),
-        entry=worst.entry,
+        entry=shared_entry([(part.entries, part.entry) for part in parts]),
         tasks=largest_first(one for part in parts for one in part.tasks),
+        aside=worst.aside,
     )
 
 
@@ -275,8 +301,8 @@ def _largest_first(sources: Iterable[SourceSummary]) -> tuple[SourceSummary, ...
     return tuple(sorted(sources, key=_rank))
 
 
-def _rank(one: SourceSummary) -> tuple[bool, int, int, tuple[str, ...], Origin]:
-    return not one.is_external, -one.rank_ns, -one.idle_ns, one.source.path, one.origin
+def _rank(one: SourceSummary) -> tuple[bool, int, int, tuple[str, ...], Origin, str]:
+    return not one.is_external, -one.rank_ns, -one.idle_ns, one.source.path, one.origin, one.aside
 
 
 def _cost(sources: Sequence[SourceSummary]) -> int | None:
@@ -296,6 +322,43 @@ def _longest_first(
 def _victims(victims: Mapping[int, VictimTime], tasks: Mapping[int, str]) -> tuple[Victim, ...]:
     found = [Victim(tasks.get(tid, ""), time) for tid, time in victims.items()]
     return tuple(sorted(found, key=lambda one: (-one.lost_ns, -one.time.run_ns, one.time.tid)))
+
+
+def _parted(one: SourceSummary, aside: SetAside) -> Sequence[SourceSummary]:
+    """A source, or the two parts of it; tables of one name hold several tasks at times."""
+    theirs = tuple(task for task in one.tasks if aside.includes(one.source, task.trigger))
+    if not theirs:
+        return (one,)
+    if len(theirs) == len(one.tasks):
+        return (replace(one, aside=aside.why),)
+    rest = tuple(task for task in one.tasks if task not in theirs)
+    count = sum(task.count for task in theirs)
+    histogram = one.histogram * count // max(one.count, 1)
+    parts = (theirs, histogram, aside.why), (rest, one.histogram - histogram, "")
+    return tuple(_part(one, *part) for part in parts)
+
+
+def _part(
+    one: SourceSummary, tasks: tuple[TriggerSummary, ...], histogram: Counts, aside: str
+) -> SourceSummary:
+    """Of a source what some of its tasks did. Who woke which of them is not known."""
+    count, net_ns = sum(task.count for task in tasks), sum(task.net_ns for task in tasks)
+    worst = max(task.max_ns for task in tasks)
+    entries = [entries_in(task.net_ns, task.cost_ns, one.entry) for task in tasks]
+    return replace(
+        one,
+        count=count,
+        net_ns=net_ns,
+        max_ns=worst,
+        max_start_ns=one.max_start_ns if worst == one.max_ns else 0,
+        idle_count=0 if aside else one.idle_count,
+        idle_ns=0 if aside else one.idle_ns,
+        histogram=histogram,
+        triggers=(TriggerSummary(Trigger(), count, net_ns, worst),),
+        entries=sum(entries),
+        tasks=tasks,
+        aside=aside,
+    )
 
 
 class _Row(NamedTuple):
@@ -396,14 +459,17 @@ class Summarizer:
         tasks: dict[int, str] | None = None,
         waits: Mapping[int, TaskWait] | None = None,
         victims: Mapping[int, VictimTime] | None = None,
+        cpu_victims: CpuVictims | None = None,
     ) -> Summary:
         """What was added so far, as the summary of the period from ``start_ns`` to ``end_ns``."""
+        whose = cpu_victims or {}
         by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
         side: dict[int, list[SourceSummary]] = {}
         moments: list[tuple[int, Source, int]] = []
-        counters = counters or PeriodCounters()
+        counters, tasks = counters or PeriodCounters(), tasks or {}
         short_lived = self._started.rows(self.directory, start_ns)
-        found_rows = self._by_row(counters.of(CALIBRATION), short_lived)
+        entries = self._entry_costs(counters.of(CALIBRATION), end_ns - start_ns)
+        found_rows = self._by_row(entries, short_lived)
         for row, found in zip(self._rows, found_rows, strict=True):
             if not row.is_side:
                 by_cpu.setdefault(row.cpu, []).append(found)
@@ -413,9 +479,9 @@ class Summarizer:
                 by_cpu.setdefault(row.cpu, [])
                 side.setdefault(row.cpu, []).append(found)
         cpus = tuple(
-            self._cpu(cpu, sources, side.get(cpu, ())) for cpu, sources in sorted(by_cpu.items())
+            self._cpu(cpu, self._set_aside(cpu, sources, whose), side.get(cpu, ()))
+            for cpu, sources in sorted(by_cpu.items())
         )
-        tasks = tasks or {}
         return Summary(
             start_ns,
             end_ns,
@@ -426,16 +492,39 @@ class Summarizer:
             _victims(victims or {}, tasks),
             short_lived,
             self.directory,
+            whose,
         )
 
-    def _by_row(
-        self, calibration: Calibration, short_lived: Sequence[ShortLived]
-    ) -> Iterator[SourceSummary]:
+    def _set_aside(
+        self, cpu: int, sources: list[SourceSummary], whose: CpuVictims
+    ) -> list[SourceSummary]:
+        """The sources with those apart that are no noise to the victim of the CPU."""
+        if cpu not in whose:
+            return sources
+        aside = SetAside.on(cpu, whose, self.directory)
+        return [part for one in sources for part in _parted(one, aside)]
+
+    def _entry_costs(self, calibration: Calibration, wall_ns: int) -> Costs:
+        """By row; no CPU costs more than the wall time."""
+        noise = self._noise[:, TOTAL].tolist()
+        carried = [*self._entries.tolist(), *[0] * (len(self._rows) - len(self._entries))]
+        rows = [
+            Entries(
+                # What is beside the noise has room of its own.
+                -1 - row.cpu if row.is_side else row.cpu,
+                net_ns,
+                count,
+                calibration.entry(entry_kind(self.sources[row.source])),
+            )
+            for row, net_ns, count in zip(self._rows, noise, carried, strict=True)
+        ]
+        return fitting(rows, wall_ns)
+
+    def _by_row(self, entries: Costs, short_lived: Sequence[ShortLived]) -> Iterator[SourceSummary]:
         """Row by row. The numbers leave NumPy together: one by one they are most of the cost."""
         noise, idle, carried = self._noise.tolist(), self._idle.tolist(), self._entries.tolist()
         carried += [0] * (len(self._rows) - len(carried))
         histograms = self._histogram.copy()
-        entries = [calibration.entry(entry_kind(self.sources[row.source])) for row in self._rows]
         triggers = self._by_trigger.by_row(entries.__getitem__)
         tasks = self._by_task.by_row(entries.__getitem__)
         for row, about in enumerate(self._rows):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noisetop.events.interruption import INTERRUPTION, Interruptions, Source, interrupting
+from noisetop.events.origin import Origin
 from noisetop.events.trigger import Trigger
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording
@@ -35,6 +36,8 @@ class Part:
     """Who caused it; empty: not known."""
     tid: int = 0
     """Of a thread the task that ran; 0: it is none."""
+    origin: Origin = Origin.UNATTRIBUTED
+    """Whose doing it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class _Collector:
                 _depth(rows, row),
                 triggers[row["trigger"]],
                 int(row["tid"]) if sources[row["source"]].noise_class == "thread" else 0,
+                Origin(int(row["origin"])),
             )
             for row in rows
         )

@@ -14,15 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.events.interruption import task_name
-from noisetop.events.task_directory import GONE, MOST_PROCESSES, Details
+from noisetop.events.task_directory import BOUND, GONE, MOST_PROCESSES, Details
 from noisetop.machine.cgroups import number_of, paths_by_id
 from noisetop.machine.container_names import named
 from noisetop.machine.files import Files
 from noisetop.machine.system import ROOT, cgroup2_root
 from noisetop.machine.task_details import read_process
+from noisetop.machine.tasks import only_cpu_of
 
 _AT_ONCE = 256
 """Processes that are read in one go: a bound for the CPU time that a storm of new ones takes."""
+_THREADS = 32
+"""Threads whose CPU is read again each time."""
 _PF_KTHREAD = 0x00200000
 _COLUMNS = ("tid", "tgid", "parent_tgid", "comm", "cgroup")
 
@@ -47,6 +50,8 @@ class ProcessWatch:
     _fresh: set[str] = field(default_factory=set)
     """Control groups of which something is new."""
     _gone: list[int] = field(default_factory=list)
+    _threads: dict[int, None] = field(default_factory=dict)
+    """Those named last, whose CPU is looked up again and again: they may be bound at any time."""
 
     def __post_init__(self) -> None:
         self._files = Files(self.root)
@@ -60,6 +65,8 @@ class ProcessWatch:
         known = self.details.processes
         rows = zip(*(programs[name].tolist() for name in _COLUMNS), strict=True)
         for tid, tgid, parent, comm, cgroup in rows:
+            self._threads.pop(tid, None)
+            self._threads[tid] = None
             process = known.get(tgid)
             if self._named.pop(tgid, True) is None:
                 self._named[tgid] = None
@@ -69,6 +76,8 @@ class ProcessWatch:
                 self._pending[parent] = None
             if cgroup not in self._looked_up:
                 self._groups.add(cgroup)
+        while len(self._threads) > _AT_ONCE:
+            del self._threads[next(iter(self._threads))]
 
     def news(self) -> dict[str, Any]:
         """Reads what was named since the last call, and returns it as Details.add() takes it; empty
@@ -81,10 +90,24 @@ class ProcessWatch:
         self._forget()
         gone, self._gone = self._gone, []
         fresh, self._fresh = self._fresh, set()
-        if not (pids or fresh or gone):
+        bound = self._newly_bound()
+        if not (pids or fresh or gone or bound):
             return {}
         kept = [pid for pid in pids if pid in self.details.processes]
-        return {GONE: gone, **self.details.selected(kept, sorted(fresh))}
+        return {GONE: gone, BOUND: bound, **self.details.selected(kept, sorted(fresh))}
+
+    def _newly_bound(self) -> dict[str, int]:
+        """Threads whose only CPU is another one than before; of those that are gone it stays."""
+        found: dict[int, int] = {}
+        for tid in list(self._threads):
+            cpu = only_cpu_of(tid, self._files)
+            if cpu is None:
+                del self._threads[tid]
+            elif cpu != self.details.bound.get(tid, -1):
+                found[tid] = cpu
+        self._threads = dict.fromkeys(list(self._threads)[-_THREADS:])
+        self.details.bind(found)
+        return {str(tid): cpu for tid, cpu in found.items()}
 
     def _read(self, pid: int) -> bool:
         """Whether the process is still there. What is known of one that is gone stays, unless its

@@ -21,6 +21,8 @@ class Target:
     """The processes, where they are several."""
     tids: tuple[int, ...] = ()
     """Single threads, of whichever processes."""
+    given_victim: int = 0
+    """The process that the CPUs are there for, where they are the target; 0: it is inferred."""
 
     @property
     def victims(self) -> str:

@@ -17,7 +17,8 @@ import numpy as np
 from noisetop import _native
 from noisetop.counters.calibration import NONE, Calibration
 from noisetop.counters.cpu_counters import counts_by_cpu, read_cpu_counters
-from noisetop.counters.offline_cpus import OfflineInterval
+from noisetop.counters.isolation_changes import ISOLATION, Changes
+from noisetop.counters.offline_cpus import OFFLINE, OfflineInterval
 from noisetop.counters.period import CountersWatch, PeriodCounters
 from noisetop.errors import NoisetopError
 from noisetop.events.decoder import RecordReader
@@ -30,12 +31,13 @@ from noisetop.events.trigger import UserStacks
 from noisetop.events.victim_time import ANY_TASK
 from noisetop.machine import affinity, system
 from noisetop.machine.proc_interrupts import softirq_names
-from noisetop.recording.raw_file import offline_block
+from noisetop.recording.raw_file import figures_block
 from noisetop.tracing import bcc
 from noisetop.tracing.backend import choose
 from noisetop.tracing.cpu_hotplug import HotplugWatch
 from noisetop.tracing.host_numbers import HostNumbers
 from noisetop.tracing.interrupt_vectors import vectors_not_taken
+from noisetop.tracing.isolation_watch import IsolationWatch
 from noisetop.tracing.names_writer import INTERVAL_S, NamesWriter
 from noisetop.tracing.privileges import explain
 from noisetop.tracing.process_watch import ProcessWatch
@@ -106,6 +108,7 @@ class Tracer:
     end_ns: int = 0
     _session: _native.Session = field(init=False)
     _hotplug: HotplugWatch = field(init=False)
+    _isolation: IsolationWatch = field(init=False)
     _names_writer: NamesWriter | None = None
     _complete_ns: int = 0
     _lost: tuple[str, ...] = ()
@@ -171,6 +174,8 @@ class Tracer:
         if self.user_stacks is not None:
             self.user_stacks.close()
         with contextlib.suppress(AttributeError):  # failed before there was one
+            self._isolation.close()
+        with contextlib.suppress(AttributeError):
             self._hotplug.close()
         if self._names_writer is not None:
             self._names_writer.close()
@@ -220,6 +225,13 @@ class Tracer:
             return self.host_numbers.task(os.getpid())
         except NoisetopError:  # in a container: only a target needs the number
             return 0
+
+    @property
+    def given_victim(self) -> str:
+        """The process that the user says is the victim of the watched CPUs, as the kernel numbers
+        it; empty: none. Raises NoisetopError when it is gone."""
+        given = self.target.given_victim
+        return str(self.host_numbers.task(given)) if given else ""
 
     def _bounded_ring_records(self) -> int:
         """The wanted size, halved until the rings of all CPUs stay within 256 MiB."""
@@ -282,6 +294,8 @@ class Tracer:
     def start_window(self, write_names: Callable[[], None] | None = None) -> None:
         """What begins from now on counts; a recording learns the moment, and as it grows the names
         that ``write_names`` adds."""
+        self._isolation = IsolationWatch(frozenset(self.target.cpus), self._isolation_changed)
+        self._isolation.open()
         self.start_ns = self._session.start_window()
         self.reader.restart(self.start_ns, follows=self.target.victims != ANY_TASK)
         self._hotplug = HotplugWatch(self.target.cpus, self._cpus_changed)
@@ -295,6 +309,7 @@ class Tracer:
     def stop_window(self) -> None:
         """Nothing that ends later counts; what ended before is delivered by the next read()."""
         self._hotplug.close()
+        self._isolation.close()
         if self._names_writer is not None:
             self._names_writer.close()
         self.counters.about_to_stop()
@@ -309,7 +324,11 @@ class Tracer:
         if housekeeping := self.housekeeping_now(online):
             affinity.bind(housekeeping)
         if self.spool_fd >= 0:
-            self._session.append(*offline_block(self.layout, intervals))
+            self._session.append(*figures_block(self.layout, OFFLINE, intervals))
+
+    def _isolation_changed(self, changes: Changes) -> None:
+        if self.spool_fd >= 0:
+            self._session.append(*figures_block(self.layout, ISOLATION, changes))
 
     def housekeeping_now(self, online: Iterable[int]) -> tuple[int, ...]:
         """The housekeeping CPUs among some; empty when none of them is left."""
@@ -322,6 +341,10 @@ class Tracer:
     def offline_intervals(self) -> tuple[OfflineInterval, ...]:
         """When CPUs were offline since the window started."""
         return self._hotplug.intervals()
+
+    def isolation_changes(self) -> Changes:
+        """What changed of the isolation of watched CPUs since the window started."""
+        return self._isolation.changes()
 
     def window_counters(self) -> PeriodCounters:
         """The side figures since the window started, up to now or to its end."""

@@ -32,7 +32,7 @@ def script(capsys: pytest.CaptureFixture[str], shell: str, path: Path) -> Path:
     [
         (("re",), {"record", "report"}),
         (("report", ""), {"one.noisetop", "two.noisetop"}),
-        (("report", "--t"), {"--top"}),
+        (("report", "--t"), {"--to", "--top"}),
         (("record", "-o", "t"), {"two.noisetop"}),
         (("compare", "one.noisetop", "t"), {"two.noisetop"}),
         (("check", "--goal", "r"), {"realtime"}),

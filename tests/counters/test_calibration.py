@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,10 @@ def test_the_cost_of_a_kind() -> None:
 
 def test_as_json() -> None:
     told = CALIBRATION.as_dict(MADE)
-    assert told["calibration"] == {
+    costs: Any = told["calibration"]
+    known = {kind: one for kind, one in costs.items() if kind in MADE.kinds}
+    assert costs.keys() == set(KINDS)
+    assert known == {
         "timer": {"entry_ns": 5_000, "spread_ns": [4_000, 7_000], "source": "measured"},
         "irq": {"entry_ns": 5_000, "spread_ns": [4_000, 7_000], "source": "from timer"},
     }

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from noisetop.diagnosis import diagnose
+from noisetop.diagnosis import Diagnosis, diagnose
 from noisetop.diagnosis.evidence import Evidence, Share
 from noisetop.diagnosis.finding import Finding
+from noisetop.diagnosis.page import page_lines
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
+from noisetop.summary.cpu_victim import BOUND, CpuVictim
 from noisetop.summary.short_lived import ShortLived
 from noisetop.summary.trigger_totals import TriggerSummary
 from tests.checks.trees import Content, machine, task
@@ -92,3 +94,34 @@ def test_a_program_with_the_name_of_a_kernel_thread_is_a_program() -> None:
         assert finding.key == "other-program", name
         (finding,) = diagnose(evidence(ran(name, 77))).findings
         assert finding.key != "other-program", name
+
+
+def whose(*shares: Share, victim: CpuVictim | None) -> Diagnosis:
+    """Of a CPU, where two processes are called app."""
+    infos = {tid: TaskInfo(tid, 1, False, 0) for tid in (77, 88)}
+    known = replace(evidence(*shares), directory=TaskDirectory({}, infos))
+    return diagnose(replace(known, cpu_victims={2: victim}))
+
+
+def test_the_victim_of_a_cpu_is_never_accused() -> None:
+    shares = ran("app", 77, net_ns=900), ran("app", 77, 88, net_ns=100), share("softirq", "RCU")
+    victim = CpuVictim(77, "app", 77, kernel=False, found=BOUND)
+    found = whose(*shares, victim=victim)
+    assert sum(one.net_ns for one in found.turns) == 1_000
+    assert found.explained_ns + found.unexplained_ns == found.evidence.noise_ns - 1_000
+    (other,) = (one for one in found.findings if one.rule == "other-program")
+    assert [(one.pid, one.net_ns) for one in other.culprits] == [(88, 100)]
+    alone = whose(ran("app", 77), victim=victim)
+    assert (alone.findings, alone.lost_ns) == ((), 0)
+
+
+def test_contention_that_is_nobodys_is_no_noise_in_words() -> None:
+    found = whose(ran("app", 77, net_ns=900), ran("app", 88, net_ns=90), victim=None)
+    (finding,) = found.findings
+    assert finding.rule == "contention"
+    assert found.contention_ns == found.external_ns == 990
+    assert "competes with your program" not in finding.cause
+    head = " ".join(page_lines(found)[:3])
+    assert "contention 990 ns" in head
+    assert "lost 0 ns" in head
+    assert "Victim nobody" in head

@@ -37,6 +37,7 @@ FUNCTIONS = {
     "tick-for-the-scheduler",
     "tick-for-two-programs",
     "tick-kept-alive",
+    "contention",
     "woken-late",
 }
 """Rules that look at more than one share; they have tests of their own."""

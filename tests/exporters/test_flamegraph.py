@@ -86,7 +86,7 @@ def test_no_name_leaves_its_place(name: str) -> None:
     source = Source(("thread", name))
     root = root_of(recording(table(interruption(0, 5)), sources=[source], metadata={"host": name}))
     assert len(list(root.iter(f"{SVG}script"))) == 1
-    assert len(frames_of(root)) == 4
+    assert len(frames_of(root)) == 5
     assert not [key for one in root.iter() for key in one.attrib if key.startswith("on")]
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisetop.events.interruption import Interruptions, Source
+from noisetop.events.origin import Origin
 from noisetop.exporters import folded
 from noisetop.summary.recorded import summary_of
 from tests.recordings import HOSTILE, interruption, nested_tables, recording, table
@@ -26,7 +27,17 @@ def test_a_line_for_each_source_of_each_cpu() -> None:
         interruption(0, 30, source=1),
         interruption(50, 12_315, source=1),
         interruption(0, 7, source=3, cpu=3),
-    ) == ["cpu 2;softirq;RCU 12345", "cpu 3;ipi;call_function_single;flush_tlb_func 7"]
+    ) == [
+        "cpu 2;unattributed;softirq;RCU 12345",
+        "cpu 3;unattributed;ipi;call_function_single;flush_tlb_func 7",
+    ]
+
+
+def test_whose_doing_it_was_is_a_level() -> None:
+    assert lines_of(
+        interruption(0, 30, source=1, origin=int(Origin.SELF)),
+        interruption(50, 7, source=1, origin=int(Origin.DEVICE)),
+    ) == ["cpu 2;device;softirq;RCU 7", "cpu 2;self;softirq;RCU 30"]
 
 
 def test_weights_are_net_and_idle_is_left_out() -> None:
@@ -34,7 +45,7 @@ def test_weights_are_net_and_idle_is_left_out() -> None:
         interruption(0, 30, net_ns=20),
         interruption(50, 10, victim=0),
         interruption(60, 1, source=1, victim=0),
-    ) == ["cpu 2;timer;local_timer 20"]
+    ) == ["cpu 2;unattributed;timer;local_timer 20"]
 
 
 def test_the_last_frame_is_who_caused_it_where_that_is_known() -> None:
@@ -44,9 +55,9 @@ def test_the_last_frame_is_who_caused_it_where_that_is_known() -> None:
         interruption(90, 5, source=1, trigger=2),
         interruption(99, 6, source=1, trigger=4),
     ) == [
-        "cpu 2;softirq;RCU 7",
-        "cpu 2;softirq;RCU;by stress-ng 4711 11",
-        "cpu 2;softirq;RCU;by tick 30",
+        "cpu 2;unattributed;softirq;RCU 7",
+        "cpu 2;unattributed;softirq;RCU;by stress-ng 4711 11",
+        "cpu 2;unattributed;softirq;RCU;by tick 30",
     ]
 
 
@@ -71,7 +82,7 @@ def test_any_name_is_one_frame_and_different_names_stay_different(names: list[st
     assert len(lines) == 2
     frames = {tuple(line.rsplit(" ", 1)[0].split(";")) for line in lines}
     assert len(frames) == 2
-    assert all(len(stack) == 4 and stack[::3] == ("cpu 2", "work") for stack in frames)
+    assert all(len(stack) == 5 and stack[::4] == ("cpu 2", "work") for stack in frames)
     assert all(
         frame == frame.strip() and frame.isprintable() for stack in frames for frame in stack
     )

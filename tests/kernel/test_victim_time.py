@@ -48,6 +48,7 @@ def assert_adds_up(traced: Traced, load: Workload) -> None:
     for one in traced.victims.values():
         assert one.adds_up(), one
         assert 0 < one.wall_ns <= traced.duration_ns, one
+        assert sum(one.ran_on.values()) == one.run_ns, one
 
 
 def assert_books_agree(traced: Traced, load: Workload, before: Books) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from noisetop.counters.calibration import MEASURED, EntryCost, taken_from
+from noisetop.counters.calibration import KINDS, MEASURED, EntryCost, taken_from
 from noisetop.probe.calibration_report import CalibrationReport
 from noisetop.probe.entry_costs import Entry
 
@@ -25,11 +25,19 @@ def test_as_a_table() -> None:
         ["kind", "median", "10", "%", "90", "%", "samples", "source"],
         ["irq", "11.4", "µs", "11.1", "µs", "12.3", "µs", "0", "from", "timer"],
         ["timer", "11.4", "µs", "11.1", "µs", "12.3", "µs", "7.67k", "measured"],
+        *(
+            [kind, "-", "-", "-", "0", "not", "measured"]
+            for kind in KINDS
+            if kind not in REPORT.entries
+        ),
     ]
 
 
 def test_as_json() -> None:
-    assert json.loads(json.dumps(REPORT.as_dict())) == {
+    told = json.loads(json.dumps(REPORT.as_dict()))
+    missing = {kind: told["calibration"].pop(kind) for kind in KINDS if kind not in REPORT.entries}
+    assert {one["source"] for one in missing.values()} == {"not measured"}
+    assert told == {
         "cpus": "2-3",
         "duration_ns": 5_000_000_000,
         "machine": {"kernel": "6.1"},

@@ -12,13 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisetop.cli import run as cli_run
+from noisetop.commands import diagnose as diagnose_command
 from noisetop.commands import export, report
+from noisetop.counters.calibration import MEASURED, Calibration, EntryCost
 from noisetop.counters.losses import Losses
 from noisetop.counters.overhead import Overhead
 from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import evidence_of
 from noisetop.errors import NoisetopError, UsageError
-from noisetop.events.interruption import Interruptions, Source
+from noisetop.events.interruption import Flag, Interruptions, Source
+from noisetop.events.origin import Origin
 from noisetop.events.task_directory import Details
 from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
@@ -440,3 +443,27 @@ def test_the_command_reads_a_recording_once(
     assert cli_run(["report", str(tmp_path / "a.noisetop")]) == 0
     assert "Causes (details: noisetop diagnose)" in capsys.readouterr().out
     assert len(begun) == 1
+
+
+def test_net_ranks_by_exact_net_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.noisetop"
+    often = [interruption(at * 100, 10, source=0, flags=int(Flag.ENTRY)) for at in range(10)]
+    once = interruption(5_000, 900, source=1, origin=int(Origin.KERNEL))
+    calibration = Calibration({"timer": EntryCost(5_000, 4_000, 7_000, MEASURED)})
+    write_recording(
+        recording(table(*often, once), counters=side_figures(calibration=calibration)),
+        path,
+        force=False,
+    )
+    first = {}
+    for option in ("--top=9", "--net"):
+        run(report, "--json", option, str(path))
+        found = json.loads(capsys.readouterr().out)["cpus"]["2"]["sources"]
+        first[option] = found[0]["path"], found[0]["cost_ns"]
+        run(diagnose_command, "--json", option, str(path))
+        rules = [one["rule"] for one in json.loads(capsys.readouterr().out)["findings"]]
+        assert (rules[0] == "rcu-callbacks") is (option == "--net")
+    assert first == {
+        "--top=9": (["timer", "local_timer"], 50_100),
+        "--net": (["softirq", "RCU"], None),
+    }

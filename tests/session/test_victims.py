@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 
 from noisetop.errors import UsageError
 from noisetop.machine.files import Files
-from noisetop.session.victims import process_target, thread_target
+from noisetop.session.options import add_run_arguments, target_of
+from noisetop.session.victims import given_victim, process_target, thread_target
 from noisetop.tracing.target import Target
 
 CPUS = (0, 1)
@@ -99,3 +101,21 @@ def test_a_process_that_has_ended_is_none(files: Files, tmp_path: Path) -> None:
     status.write_text(status.read_text().replace("S (sleeping)", "Z (zombie)"))
     assert _refusal("-p", "20", files) == "there is no process 20: see ps -e"
     assert process_target("web", CPUS, files, follow=False).pid == 21
+
+
+def test_the_victim_of_a_cpu_is_one_process(files: Files) -> None:
+    for text in ("10", "11", "redis-server"):
+        assert given_victim(text, files) == 10
+    assert given_victim("vhost-30", files) == 30
+    with pytest.raises(UsageError, match=r"names 2 processes: .*: use --victim 20$"):
+        given_victim("web", files)
+    for text in ("nobody", "4711"):
+        with pytest.raises(UsageError, match="there is no process"):
+            given_victim(text, files)
+
+
+def test_a_victim_of_a_cpu_goes_with_no_other_victims() -> None:
+    parser = argparse.ArgumentParser()
+    add_run_arguments(parser, default_duration="none")
+    with pytest.raises(UsageError, match="--victim goes with -c, not with -p"):
+        target_of(parser.parse_args(["--victim", "1", "-p", "1"]))

@@ -125,3 +125,20 @@ def test_a_storm_of_processes_is_bounded(root: Path, monkeypatch: pytest.MonkeyP
     assert not known & set(range(100, 109))
     assert read == watch.details
     assert MOST_PROCESSES == 4096
+
+
+def test_the_only_cpu_of_a_thread_is_told_when_it_changes(root: Path) -> None:
+    status = root / "proc/11/status"
+    status.parent.mkdir(parents=True, exist_ok=True)
+    watch = ProcessWatch(root)
+    for allowed, news in (("1", {"11": 1}), ("1", {}), ("0-1", {"11": -1}), ("3", {"11": 3})):
+        status.write_text(f"Name:\tio_thd\nCpus_allowed_list:\t{allowed}\n")
+        watch.note(named((11, "io_thd", 10, 1)))
+        assert watch.news().get("bound_threads", {}) == news
+    status.unlink()
+    watch.note(named((11, "io_thd", 10, 1)))
+    assert watch.news() == {}
+    assert watch.details.bound == {11: 3}
+    kept = Details()
+    kept.add(watch.details.to_file())
+    assert kept.bound == {11: 3}

@@ -54,13 +54,13 @@ def seen_in_browser(recorded: Recording) -> dict[str, Any]:
 def test_search_zoom_and_reset() -> None:
     rows = table(interruption(0, 3_000, source=0), interruption(5_000, 1_000, source=1))
     seen = seen_in_browser(recording(rows))
-    everything = ["noise", "cpu 2", "timer", "local_timer", "softirq", "RCU"]
+    everything = ["noise", "cpu 2", "unattributed", "timer", "local_timer", "softirq", "RCU"]
     assert sorted(seen["all"]) == sorted(everything)
     assert sorted(seen["found"]) == ["local_timer", "timer"]
     assert seen["told"] == "2 found, 75.00 %"
     assert seen["nothing"] == []
     assert seen["focused"] is True
-    assert sorted(seen["zoomed"]) == sorted(["noise", "cpu 2", "softirq", "RCU"])
+    assert sorted(seen["zoomed"]) == sorted(["noise", "cpu 2", "unattributed", "softirq", "RCU"])
     assert seen["width"] == flamegraph.WIDTH - 20
     assert sorted(seen["back"]) == sorted(everything)
     assert seen["cleared"] == ""

@@ -10,6 +10,7 @@ from textual import on
 
 from noisetop.columns.noise import (
     CPU,
+    CPU_CONTENTION,
     CPU_COST,
     CPU_FIGURES,
     CPU_IDLE,
@@ -62,7 +63,7 @@ class CpuTable(LineTable[CpuRow], Panel[Period | None]):
     @classmethod
     def help_sections(cls) -> Iterable[tuple[str, Iterable[Column[Any]]]]:
         """Part of Panel."""
-        more = (CPU_SELF, CPU_IDLE, MAX_SINGLE_AT, *section_columns())
+        more = (CPU_SELF, CPU_CONTENTION, CPU_IDLE, MAX_SINGLE_AT, *section_columns())
         yield "CPUs", (CPU, CPU_COST, *CPU_FIGURES, *more)
 
     def key_of(self, row: CpuRow) -> Hashable:
@@ -98,7 +99,7 @@ class CpuTable(LineTable[CpuRow], Panel[Period | None]):
         rest = [one for one in counted if one not in lead]
         cost = (CPU_COST,) if self._calibrated else ()
         figures = [*cost, *CPU_FIGURES, self._history_column, *lead, *by_class]
-        return [*figures, CPU_SELF, CPU_IDLE, MAX_SINGLE_AT, *rest]
+        return [*figures, CPU_SELF, CPU_CONTENTION, CPU_IDLE, MAX_SINGLE_AT, *rest]
 
     @on(LineTable.Chosen)
     def _show_its_sources(self, event: LineTable.Chosen) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noisetop.columns.victims import cpu_victim_words
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_clock, format_ns
 from noisetop.tui.panel import Panel
@@ -41,6 +42,8 @@ def _parts(state: State) -> list[str]:
         parts = [f"last {format_ns(shown.interval.duration_ns)}"]
     else:
         parts = [f"since {state.since} {format_clock(latest.total.duration_ns)}"]
+    if whose := cpu_victim_words(shown.total.cpu_victims):
+        parts.append(whose)
     if state.paused:
         parts.append(f"PAUSED at {format_clock(shown.total.duration_ns)}")
     if latest.ended:
