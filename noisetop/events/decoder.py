@@ -5,6 +5,7 @@ The live view and recordings are read by the same code, so they cannot differ.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -60,6 +61,23 @@ class RecordReader:
     def tasks(self) -> dict[int, str]:
         """The last name of each tid; grows while records are read."""
         return self.task_names.latest
+
+    @property
+    def name_count(self) -> int:
+        """Sources, triggers or tasks known by now, whichever are most."""
+        sources, triggers = len(self.namer.sources), len(self.join.triggers)
+        return max(sources, triggers, self.task_names.task_count)
+
+    def forget(self, is_alive: Callable[[int], bool], kept: int) -> None:
+        """Begins with new lists of sources and triggers, which tables index from now on, and
+        forgets the names of tasks that are gone, but for the ``kept`` latest ones.
+
+        ``is_alive``: whether there is a task of that number.
+        """
+        self.namer.forget()
+        self.join.forget()
+        self.task_names.forget(is_alive, kept)
+        self.origin = OriginJoin(self.namer.sources, self.join.triggers, self.task_names)
 
     def restart(self) -> None:
         """The next call begins from the first record again."""

@@ -65,6 +65,11 @@ class Namer:
         )
         return table
 
+    def forget(self) -> None:
+        """Begins with a new list of sources; tables made from now on index that one."""
+        self.sources, self._index = [], {}
+        self._encoder = DictionaryEncoder(_COLUMNS)
+
     def _intern(self, source: Source) -> int:
         if source not in self._index:
             self._index[source] = len(self.sources)

@@ -4,6 +4,7 @@ And what they belong to: process, parent, control group."""
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +47,8 @@ class TaskNames:
     _since_ns: dict[int, list[int]] = field(default_factory=dict)
     _names: dict[int, list[str]] = field(default_factory=dict)
     _renamed: set[int] = field(default_factory=set)
+    _told: dict[int, None] = field(default_factory=dict)
+    """Tids, those told of longest ago first."""
 
     def add(self, records: Events, told: np.dtype[np.void] | None = None) -> None:
         """Takes records that tell names; ``told`` is the type of ``struct noise_task_name``, None
@@ -59,6 +62,23 @@ class TaskNames:
             strict=True,
         ):
             self._add(tid, task_name(comm), time_ns)
+            self._told.pop(tid, None)
+            self._told[tid] = None
+
+    @property
+    def task_count(self) -> int:
+        """Tasks known by name."""
+        return len(self._told)
+
+    def forget(self, is_alive: Callable[[int], bool], kept: int) -> None:
+        """Forgets tasks that are gone, but for the ``kept`` ones told of last. The kernel side may
+        not tell again of those that live."""
+        for tid in list(self._told)[: -kept or None]:
+            if not is_alive(tid):
+                for about in (self.latest, self.infos, self._since_ns, self._names, self._told):
+                    about.pop(tid, None)
+                self._renamed.discard(tid)
+        self.version += 1
 
     def _add_infos(self, records: npt.NDArray[np.void]) -> None:
         columns = ("tid", "tgid", "parent_tgid", "task_flags", "cgroup")

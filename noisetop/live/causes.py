@@ -11,6 +11,7 @@ from noisetop.events.decoder import RecordReader
 from noisetop.events.interruption import Interruptions
 from noisetop.events.waits import WaitBook
 
+_VICTIMS = 512
 REFRESH_NS = 5_000_000_000
 
 
@@ -39,6 +40,10 @@ class LiveCauses:
         """Forgets what was collected."""
         self._collector = self.latest = None
 
+    def forget(self) -> None:
+        """Collects anew, as the lists of the reader are others now; the last judgement stays."""
+        self._collector = None
+
     def add(self, table: Interruptions, waits: WaitBook, start_ns: int, end_ns: int) -> None:
         """Takes an interval."""
         if not self._wanted.is_set():
@@ -50,6 +55,8 @@ class LiveCauses:
             self._start_ns, self._judged_ns = start_ns, 0
         self._collector.add(table)
         self._waits.merge(waits)
+        if self._waits.task_count > 2 * _VICTIMS:
+            self._waits.fold(_VICTIMS)
         # Half a second of tolerance: intervals do not end on the dot.
         if not self._judged_ns or end_ns - self._judged_ns >= REFRESH_NS - 500_000_000:
             self._judged_ns = end_ns

@@ -6,13 +6,27 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+from noisetop.counters.calibration import CALIBRATION, Calibration
 from noisetop.counters.period import PeriodCounters, Totals
 from noisetop.events.waits import WaitBook
 from noisetop.live.causes import LiveCauses
 from noisetop.live.sample import Sample
+from noisetop.machine.namespaces import is_first
+from noisetop.machine.system import task_exists
+from noisetop.summary.fold import continued
 from noisetop.summary.summary import Summarizer, Summary
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.tracer import Tracer
+
+_NAMES, _NAMES_PER_CPU = 256, 64
+"""Of sources in the totals, and of tasks that are gone."""
+_VICTIMS = 512
+"""Whose waits are told apart in the totals."""
+
+
+def _is_unknown(_tid: int) -> bool:
+    """In a PID namespace /proc does not tell which of the kernel's tasks live."""
+    return False
 
 
 @dataclass(slots=True)
@@ -36,6 +50,8 @@ class TracerFeed:
     _counters_at_last: Totals = field(init=False)
     _causes: LiveCauses = field(init=False)
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
+    _names_limit: int = 0
+    """Names that the reader may know before it forgets: twice what it could not forget last."""
 
     def __post_init__(self) -> None:
         self._total = self._summarizer()
@@ -76,7 +92,23 @@ class TracerFeed:
             ended=ended,
         )
         waits.clear()
+        self._bound_memory(total.of(CALIBRATION))
         return sample
+
+    def _bound_memory(self, calibration: Calibration) -> None:
+        """Anybody can start tasks under ever new names: what is beyond a bound is told as one, and
+        tasks that are gone are forgotten. Sums stay exact."""
+        if self._total_waits.task_count > 2 * _VICTIMS:
+            self._total_waits.fold(_VICTIMS)
+        reader, kept = self.tracer.reader, _NAMES + _NAMES_PER_CPU * len(self.tracer.target.cpus)
+        if reader.name_count <= max(self._names_limit, 2 * kept):
+            return
+        reader.forget(task_exists if is_first("pid") else _is_unknown, kept)
+        self._names_limit = 2 * reader.name_count
+        self._total = continued(
+            self._total, reader.namer.sources, reader.join.triggers, calibration, kept
+        )
+        self._causes.forget()
 
     def _why_ended(self) -> str:
         """In words for the user; empty: it goes on. Counts the samples."""

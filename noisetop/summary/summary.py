@@ -19,7 +19,7 @@ from noisetop.counters.section import event_classes
 from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
 from noisetop.events.trigger import Trigger
-from noisetop.events.waits import TaskWait
+from noisetop.events.waits import OTHER, TaskWait
 from noisetop.summary.cost import cost_of, cost_range, entry_kind
 from noisetop.summary.max_single import LongestIntervals
 from noisetop.summary.trigger_totals import TriggerSummary, TriggerTotals, largest_first
@@ -215,11 +215,13 @@ def _merged(parts: Iterable[SourceSummary]) -> tuple[SourceSummary, ...]:
     merged: dict[tuple[Source, Origin], list[SourceSummary]] = {}
     for part in parts:
         merged.setdefault((part.source, part.origin), []).append(part)
-    return _largest_first(_merge(same) for same in merged.values())
+    return _largest_first(merge(same) for same in merged.values())
 
 
-def _merge(parts: Sequence[SourceSummary]) -> SourceSummary:
-    worst = max(parts, key=lambda part: part.max_ns)
+def merge(parts: Sequence[SourceSummary]) -> SourceSummary:
+    """The sum of summaries, under the name of the one with the longest interruption, of equally
+    long ones the earliest."""
+    worst = max(parts, key=lambda part: (part.max_ns, -part.max_start_ns))
     return SourceSummary(
         source=worst.source,
         count=sum(part.count for part in parts),
@@ -254,8 +256,20 @@ def _cost(sources: Sequence[SourceSummary]) -> int | None:
 def _longest_first(
     waits: Mapping[int, TaskWait], tasks: Mapping[int, str]
 ) -> tuple[VictimWait, ...]:
-    found = [VictimWait(tid, tasks.get(tid, ""), wait) for tid, wait in waits.items()]
+    found = [
+        VictimWait(tid, "other" if tid == OTHER else tasks.get(tid, ""), wait)
+        for tid, wait in waits.items()
+    ]
     return tuple(sorted(found, key=lambda one: (-one.wait.sum_ns, one.tid)))
+
+
+class Total(NamedTuple):
+    """What was added of one source and origin on one CPU."""
+
+    cpu: int
+    is_side: bool
+    """No interruption, so no noise."""
+    summary: SourceSummary
 
 
 class _Row(NamedTuple):
@@ -295,6 +309,8 @@ class Summarizer:
     )
     intervals: LongestIntervals = field(default_factory=lambda: LongestIntervals(keep=1))
     """Finds the longest intervals; say how many to keep."""
+    earlier: tuple[Total, ...] = ()
+    """Totals to count on from, each source and origin of a CPU once."""
     _by_trigger: TriggerTotals = field(init=False)
 
     def __post_init__(self) -> None:
@@ -343,14 +359,14 @@ class Summarizer:
         side: dict[int, list[SourceSummary]] = {}
         moments: list[tuple[int, Source, int]] = []
         counters = counters or PeriodCounters()
-        for row, found in zip(self._rows, self._by_row(counters.of(CALIBRATION)), strict=True):
-            if not row.is_side:
-                by_cpu.setdefault(row.cpu, []).append(found)
+        for cpu, is_side, found in self.totals(counters.of(CALIBRATION)):
+            if not is_side:
+                by_cpu.setdefault(cpu, []).append(found)
             elif found.source.noise_class in event_classes():
-                moments.append((row.cpu, found.source, found.count + found.idle_count))
+                moments.append((cpu, found.source, found.count + found.idle_count))
             else:
-                by_cpu.setdefault(row.cpu, [])
-                side.setdefault(row.cpu, []).append(found)
+                by_cpu.setdefault(cpu, [])
+                side.setdefault(cpu, []).append(found)
         cpus = tuple(
             self._cpu(cpu, sources, side.get(cpu, ())) for cpu, sources in sorted(by_cpu.items())
         )
@@ -363,6 +379,20 @@ class Summarizer:
             tasks,
             _longest_first(waits or {}, tasks),
         )
+
+    def totals(self, calibration: Calibration) -> list[Total]:
+        """What was added so far, each source and origin of a CPU once."""
+        rows = zip(self._rows, self._by_row(calibration), strict=True)
+        own = [Total(row.cpu, row.is_side, found) for row, found in rows]
+        if not self.earlier:
+            return own
+        same: dict[tuple[int, bool, Source, Origin], list[SourceSummary]] = {}
+        for cpu, is_side, one in (*self.earlier, *own):
+            same.setdefault((cpu, is_side, one.source, one.origin), []).append(one)
+        return [
+            Total(cpu, is_side, merge(parts) if len(parts) > 1 else parts[0])
+            for (cpu, is_side, _, _), parts in same.items()
+        ]
 
     def _by_row(self, calibration: Calibration) -> Iterator[SourceSummary]:
         """Row by row. The numbers leave NumPy together: one by one they are most of the cost."""
