@@ -1,0 +1,65 @@
+"""Tasks under ever new names: what a live view remembers is bounded, and no sum changes."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from noisetop.live.feed import TracerFeed
+from noisetop.machine import affinity, system
+from noisetop.summary.fold import OTHER
+from noisetop.tracing.stopper import Stopper
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
+
+pytestmark = pytest.mark.kernel
+
+CPU = max(system.online_cpus())
+STORM = f"""
+import ctypes, os, itertools
+os.sched_setaffinity(0, {{{CPU}}})
+prctl = ctypes.CDLL(None).prctl
+for number in itertools.count():
+    if not os.fork():
+        prctl(15, b"storm-%d" % number)
+        os.sched_yield()
+        os._exit(0)
+    os.wait()
+    if os.getppid() == 1:
+        break
+"""
+
+
+@contextlib.contextmanager
+def storm() -> Iterator[None]:
+    process = subprocess.Popen([sys.executable, "-c", STORM])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_names_without_end_are_told_as_one() -> None:
+    stopper = Stopper()
+    with storm(), Tracer(Target((CPU,)), housekeeping=affinity.choose((CPU,))) as tracer:
+        tracer.start_window()
+        feed = TracerFeed(tracer, stopper, 200_000_000)
+        noise_ns = count = most = 0
+        names: set[str] = set()
+        while len(names) < 3_000:
+            sample = feed.next()
+            [interval], [total] = sample.interval.cpus, sample.total.cpus
+            noise_ns, count = noise_ns + interval.noise_ns, count + interval.count
+            names |= {one.source.path[1] for one in interval.sources if "storm" in one.source.label}
+            assert (total.noise_ns, total.count) == (noise_ns, count)
+            assert len(sample.total.waits) <= 2_000
+            most = max(most, len(total.sources), tracer.reader.name_count)
+        assert most < 2_500
+        [folded] = [one for one in total.sources if one.source.path == ("thread", OTHER)]
+        assert folded.count > 500
+    stopper.close()
