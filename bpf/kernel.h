@@ -77,6 +77,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	struct task_struct *real_parent;
+	u64 start_time; /* CLOCK_MONOTONIC */
 	const struct cpumask *cpus_ptr;
 	struct sched_entity se;
 	struct task_group *sched_task_group;

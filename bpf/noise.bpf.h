@@ -107,6 +107,7 @@ static __always_inline u64 noise_closed(struct noise_cpu *c)
 static __always_inline u64 noise_now(struct noise_cpu *c, u64 *closed_ns)
 {
 	u64 now = 0;
+#pragma unroll /* Linux 5.10 refuses a loop whose head follows a call */
 	for (int i = 0; i < 3; i++) {
 		*closed_ns = noise_closed(c);
 		now = bpf_ktime_get_ns();

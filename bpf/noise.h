@@ -45,6 +45,7 @@ enum noise_level {
  */
 enum noise_mark {
 	NOISE_MARK_ENTRY = 1 << 7,
+	NOISE_MARK_OPEN = 1 << 6, /* of a wait: it goes on when the window ends */
 };
 
 /* What noise_event.id identifies, that is, how user space turns it into a name. */
@@ -71,10 +72,12 @@ enum noise_flag {
 
 /* The tasks whose lost time is noise. */
 enum noise_victims {
-	NOISE_VICTIMS_USERS,   /* any user task on a watched CPU */
-	NOISE_VICTIMS_PROCESS, /* the threads of one process */
-	NOISE_VICTIMS_TREE,    /* a process and those that it starts */
-	NOISE_VICTIMS_CGROUP,  /* a control group (v2) and those below it */
+	NOISE_VICTIMS_USERS,     /* any user task on a watched CPU */
+	NOISE_VICTIMS_PROCESS,   /* the threads of one process */
+	NOISE_VICTIMS_TREE,      /* processes and those that they start */
+	NOISE_VICTIMS_CGROUP,    /* a control group (v2) and those below it */
+	NOISE_VICTIMS_PROCESSES, /* the threads of several processes */
+	NOISE_VICTIMS_THREADS,   /* single threads */
 };
 
 /* Why a victim did not run although it could; noise_event.level of a wait. */
@@ -176,7 +179,7 @@ struct noise_task_name {
 	noise_u32 tgid;        /* its process */
 	noise_u32 parent_tgid; /* that which started it */
 	noise_u32 task_flags;  /* PF_… of include/linux/sched.h */
-	noise_u32 reserved;
+	noise_u32 age_us;      /* since it was started, at most 2^32 - 1 */
 	char comm[NOISE_COMM_LEN];
 	noise_u32 tid;
 	noise_u32 reserved_too;
@@ -211,6 +214,25 @@ struct noise_trigger {
 	noise_u8 context; /* enum noise_context: the task is the sender only in its own */
 	noise_u8 reserved_last;
 	noise_u8 flags; /* NOISE_FLAG_TRIGGER */
+};
+
+/* The state kept for a task. */
+struct noise_task {
+	noise_u64 since_ns; /* waits since */
+	noise_u64 left_ns;  /* sleeps since; 0: does not, or not known */
+	noise_u64 slept_ns; /* before the wait: see enum noise_slept */
+	noise_u32 epoch;    /* noise_cpu.wait_epoch of the CPU that it waits for */
+	noise_u32 waker;    /* see enum noise_waker */
+	noise_u16 waker_cpu;
+	noise_u16 wait_cpu;
+	noise_u8 wait; /* enum noise_wait, plus one; 0: does not wait */
+	/* The softirq that it serves while it does not run, and the callback in that. */
+	noise_u8 softirq;         /* vector plus one, 0: none */
+	noise_u8 callback_source; /* plus one, 0: none */
+	noise_u8 reserved;
+	noise_u64 softirq_object;
+	noise_u64 callback;
+	noise_u64 callback_object;
 };
 
 /*

@@ -6,25 +6,6 @@
 #include "frontend.h"
 #include "noise.h"
 
-/* The state kept for a task. */
-struct noise_task {
-	u64 since_ns; /* waits since */
-	u64 left_ns;  /* sleeps since; 0: does not, or not known */
-	u64 slept_ns; /* before the wait: see enum noise_slept */
-	u32 epoch;    /* noise_cpu.wait_epoch of the CPU that it waits for */
-	u32 waker;    /* see enum noise_waker */
-	u16 waker_cpu;
-	u16 wait_cpu;
-	u8 wait; /* enum noise_wait, plus one; 0: does not wait */
-	/* The softirq that it serves while it does not run, and the callback in that. */
-	u8 softirq;         /* vector plus one, 0: none */
-	u8 callback_source; /* plus one, 0: none */
-	u8 reserved;
-	u64 softirq_object;
-	u64 callback;
-	u64 callback_object;
-};
-
 /* A page fault on its way. */
 struct noise_fault {
 	u64 start_ns;
@@ -91,13 +72,13 @@ struct {
 	__uint(max_entries, 16384);
 } noise_stacks SEC(".maps");
 
-/* Thread groups of the victims, where they can grow in number. */
+/* Thread groups of the victims, or threads, where there can be more than one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__type(key, u32);
 	__type(value, u32);
-} noise_victim_tgids SEC(".maps");
+} noise_victim_ids SEC(".maps");
 
 /*
  * By tid. All memory is taken beforehand: task storage would be simpler, but it allocates when it
@@ -142,8 +123,12 @@ static __always_inline bool noise_is_victim(struct task_struct *task, u32 tgid, 
 {
 	if (noise_victims == NOISE_VICTIMS_PROCESS)
 		return tgid == noise_victim_tgid;
-	if (noise_victims == NOISE_VICTIMS_TREE)
-		return bpf_map_lookup_elem(&noise_victim_tgids, &tgid);
+	if (noise_victims == NOISE_VICTIMS_TREE || noise_victims == NOISE_VICTIMS_PROCESSES)
+		return bpf_map_lookup_elem(&noise_victim_ids, &tgid);
+	if (noise_victims == NOISE_VICTIMS_THREADS) {
+		u32 tid = BPF_CORE_READ(task, pid);
+		return bpf_map_lookup_elem(&noise_victim_ids, &tid);
+	}
 	if (noise_victims == NOISE_VICTIMS_CGROUP)
 		return tgid && noise_in_victim_cgroup(task);
 	return tgid && !(flags & PF_KTHREAD);

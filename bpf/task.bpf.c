@@ -8,10 +8,10 @@ int task_fork(u64 *ctx)
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	u32 parent_tgid = FIELD(parent, tgid), child_tgid = FIELD(child, tgid), present = 1;
 	if (noise_victims != NOISE_VICTIMS_TREE || parent_tgid == child_tgid ||
-	    !bpf_map_lookup_elem(&noise_victim_tgids, &parent_tgid))
+	    !bpf_map_lookup_elem(&noise_victim_ids, &parent_tgid))
 		return 0;
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
-	if (bpf_map_update_elem(&noise_victim_tgids, &child_tgid, &present, BPF_ANY) && c)
+	if (bpf_map_update_elem(&noise_victim_ids, &child_tgid, &present, BPF_ANY) && c)
 		noise_lose(c, NOISE_LOSS_STATE);
 	return 0;
 }
@@ -25,7 +25,9 @@ int task_free(u64 *ctx)
 	bpf_map_delete_elem(&noise_tasks, &tid);
 	if (noise_traces_faults)
 		bpf_map_delete_elem(&noise_parked_faults, &tid);
-	if (noise_victims == NOISE_VICTIMS_TREE && tid == tgid)
-		bpf_map_delete_elem(&noise_victim_tgids, &tgid);
+	bool process =
+		noise_victims == NOISE_VICTIMS_TREE || noise_victims == NOISE_VICTIMS_PROCESSES;
+	if ((process && tid == tgid) || noise_victims == NOISE_VICTIMS_THREADS)
+		bpf_map_delete_elem(&noise_victim_ids, &tid);
 	return 0;
 }

@@ -33,13 +33,19 @@ int work_queue(u64 *ctx)
 	return trigger_emit(&trigger);
 }
 
+/* A worker that is itself the victim: what it works on delays nobody. */
+static __always_inline bool work_is_of_victim(struct noise_cpu *c)
+{
+	return c->victim_tid == c->tid && !(c->open_levels & LEVEL_BIT(SOFTIRQ));
+}
+
 /* The event of a work item has no room for the item's address: a record of its start carries it. */
 SEC("tp_btf/workqueue_execute_start")
 int work_entry(u64 *ctx)
 {
 	struct work_struct *work = (void *)ctx[0];
 	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c))
+	if (!c || !noise_wanted(c) || work_is_of_victim(c))
 		return 0;
 	struct trigger trigger = {
 		.object = (u64)work,

@@ -44,6 +44,12 @@ static __always_inline u8 trigger_context(void)
 	return count & SOFTIRQ_SERVED ? NOISE_CONTEXT_SOFTIRQ : NOISE_CONTEXT_TASK;
 }
 
+static __always_inline u32 trigger_age_us(struct task_struct *task, u64 now_ns)
+{
+	u64 age_us = (now_ns - BPF_CORE_READ(task, start_time)) / 1000;
+	return age_us < 0xffffffff ? age_us : 0xffffffff;
+}
+
 /* Emits the name of a task, unless this CPU has emitted the same name lately. Whether it did. */
 static __noinline int trigger_emit_one_name(struct noise_cpu *c, struct task_struct *task)
 {
@@ -65,7 +71,7 @@ static __noinline int trigger_emit_one_name(struct noise_cpu *c, struct task_str
 		record->tgid = BPF_CORE_READ(task, tgid);
 		record->parent_tgid = BPF_CORE_READ(task, real_parent, tgid);
 		record->task_flags = BPF_CORE_READ(task, flags);
-		record->reserved = 0;
+		record->age_us = trigger_age_us(task, record->time_ns);
 		record->tid = tid;
 		record->reserved_too = 0;
 		record->cpu = c->cpu;

@@ -21,21 +21,27 @@ static __always_inline struct noise_task *wait_state(struct noise_cpu *c, u32 ti
 
 /*
  * Now, and the closed time as of now, with what has passed by then of an interruption that is open:
- * the wake-up may come from it. Another CPU may ask, so look again until nothing has changed.
+ * the wake-up may come from it. False where something changed meanwhile, as another CPU may ask.
  */
+static __always_inline bool wait_read_clock(struct noise_cpu *c, u64 *now_ns, u64 *closed_ns)
+{
+	u32 open = READ_ONCE(c->open_levels) & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK));
+	bool served = open & LEVEL_BIT(SOFTIRQ);
+	struct noise_frame *frame =
+		served ? &c->frames[NOISE_LEVEL_SOFTIRQ] : &c->frames[NOISE_LEVEL_IRQ];
+	u64 start_ns = READ_ONCE(frame->start_ns), closed = noise_closed(c);
+	u64 before_ns = READ_ONCE(frame->closed_ns);
+	*now_ns = bpf_ktime_get_ns();
+	*closed_ns = open ? before_ns + *now_ns - start_ns : closed;
+	return closed == noise_closed(c) && start_ns == READ_ONCE(frame->start_ns);
+}
+
+/* No loop: Linux 5.10 refuses one whose head follows a call. */
 static __always_inline u64 wait_now(struct noise_cpu *c, u64 *closed_ns)
 {
-	u64 now_ns = 0;
-	for (int i = 0; i < 3; i++) {
-		u32 open = READ_ONCE(c->open_levels) & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK));
-		u32 level = open & LEVEL_BIT(SOFTIRQ) ? NOISE_LEVEL_SOFTIRQ : NOISE_LEVEL_IRQ;
-		u64 start_ns = READ_ONCE(c->frames[level].start_ns), closed = noise_closed(c);
-		u64 before_ns = READ_ONCE(c->frames[level].closed_ns);
-		now_ns = bpf_ktime_get_ns();
-		*closed_ns = open ? before_ns + now_ns - start_ns : closed;
-		if (closed == noise_closed(c) && start_ns == READ_ONCE(c->frames[level].start_ns))
-			break;
-	}
+	u64 now_ns;
+	if (!wait_read_clock(c, &now_ns, closed_ns))
+		wait_read_clock(c, &now_ns, closed_ns);
 	return now_ns;
 }
 

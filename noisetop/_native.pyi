@@ -75,6 +75,10 @@ class Session:
         """``struct noise_event[]`` since the last call, after a pass over the rings. Those of one
         ring come in the order in which they ended. Empty where ``batch_limit`` is 0."""
 
+    def open_records(self) -> tuple[int, bytes]:
+        """Now, in ns, and ``struct noise_event[]`` that end now: threads that delay a victim, waits
+        and sleep that have begun. Raises TracerError."""
+
     def cpu_counters(self) -> bytes:
         """``struct noise_cpu_counters[]``: one per CPU, the watched ones first. Counts since the
         window started, up to now or to its end."""
@@ -116,9 +120,9 @@ class Session:
         """Loads BPF instructions, 8 bytes each, as the program of this name. What the verifier
         refuses is listed by programs(). Raises TracerError, also where ``compiled`` is false."""
 
-    def add_victim(self, tgid: int, /) -> None:
-        """Adds a process to the victims, where these are ``NOISE_VICTIMS_TREE``. Raises TracerError
-        where there is no room for it."""
+    def add_victim(self, number: int, /) -> None:
+        """Adds a process to the victims, where these are ``NOISE_VICTIMS_TREE`` or ``_PROCESSES``,
+        or a thread, where they are ``_THREADS``. Raises TracerError where there is no room."""
 
     def enable_stats(self) -> int:
         """Has the kernel measure the run time of all BPF programs of the machine, until the
@@ -159,10 +163,22 @@ thread, at most 15 bytes. policy: SCHED_*, below 0 leaves the scheduling as it i
 and the two times belong to the policies that take them.
 """
 
-def spin_start(threads: Sequence[SpinThread], group: int, /) -> int:
+DISTURB_TIMER: int
+DISTURB_SLEEP: int
+DISTURB_TIMEOUT: int
+DISTURB_CALL: int
+DISTURB_WAKE: int
+DISTURB_FAULT: int
+"""How a spinning thread is disturbed: ``enum disturb`` in noisetop/native/probe/disturb.h."""
+
+def spin_start(
+    threads: Sequence[SpinThread], group: int, kinds: int = 0, sender_cpu: int = 0, /
+) -> int:
     """Forks a process that spins as noisetop/native/probe/spin.h describes, and returns its pid.
 
-    group: the process group that it joins, 0: a new one. The process is the caller's to wait for;
+    group: the process group that it joins, 0: a new one. kinds: how the first thread, which must be
+    bound, is disturbed between slices of its loop, a set of DISTURB_*; sender_cpu: where the calls
+    and wake-ups among them come from. The process is the caller's to wait for;
     it dies with the thread that started it. Errors within it are in spin_state(). Raises OSError,
     and ValueError for no thread, too little memory or a CPU beyond the limit.
     """
@@ -174,7 +190,8 @@ def spin_set(
 
     begin, end: moments on the counter. threshold: shortest distance of two readings that is a gap.
     longer: the last quarter of the room is kept for gaps of at least this length. busy: spin so
-    long, then sleep ``sleep_ns``; 0: never sleep. Raises ValueError for too little memory.
+    long, then sleep ``sleep_ns``, or be disturbed; 0: never pause. Raises ValueError for too little
+    memory.
     """
 
 def spin_stop(memory: mmap, /) -> None:

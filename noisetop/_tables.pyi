@@ -103,3 +103,12 @@ def split_by_kind(
     under ``mask``; rows of no kind in ``kinds`` (at most 8) are left out. Raises ValueError where a
     piece ends within a row, or for an offset outside of it.
     """
+
+def flatten(columns: tuple[_Column, _Column], out: npt.NDArray[np.uint64], /) -> int:
+    """Which of several nested intervals each moment belongs to, the innermost.
+
+    columns: start and end, in the order of the start, the outer one of two that start together
+    first. out: shape (rows, 3), gets start, end and row of each segment, in their order; two rows
+    for each interval are always enough. Returns the number of segments. Raises ValueError where
+    ``out`` is too small.
+    """

@@ -21,9 +21,13 @@ from noisetop.events.interruption import INTERRUPTION, SIDE_LEVEL, Flag, Interru
 from noisetop.events.layout import Events, Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import SymbolTable
+from noisetop.events.task_directory import Details, TaskDirectory
+from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
 from noisetop.events.waits import TaskWait, WaitBook
 from noisetop.exporters import recording_output
+from noisetop.machine.cgroup_names import CgroupNames
+from noisetop.machine.task_details import ProcessDetails
 from noisetop.recording.raw_file import SpoolWriter
 from noisetop.recording.recording import Recording
 from tests.builders import side_figures
@@ -116,10 +120,13 @@ def recording(
     metadata: dict[str, Any] | None = None,
     counters: PeriodCounters | None = None,
     tasks: dict[int, str] | None = None,
+    infos: dict[int, TaskInfo] | None = None,
+    details: Details | None = None,
     ended: str = "",
     damage: str = "",
 ) -> Recording:
     """A recording of these tables."""
+    tasks = {100: "victim"} if tasks is None else tasks
     return Recording(
         metadata=metadata or {"host": "box", "kernel": "6.1.0"},
         cpus=cpus,
@@ -131,7 +138,8 @@ def recording(
         waits=WaitBook.of(waits or {}),
         stacks=stacks or {},
         counters=counters or PeriodCounters(),
-        tasks={100: "victim"} if tasks is None else tasks,
+        tasks=tasks,
+        directory=TaskDirectory(tasks, infos or {}, details or Details()),
         ended=ended,
         damage=damage,
     )
@@ -186,6 +194,12 @@ def everything() -> Recording:
             ),
         ),
         tasks={100: "victim", 4_000_000: HOSTILE},
+        infos={100: TaskInfo(99, 1, False, 7, 5), 77: TaskInfo(77, 2, True, 0)},
+        details=Details(
+            {99: ProcessDetails(HOSTILE, HOSTILE, 1, HOSTILE)},
+            {HOSTILE: CgroupNames(HOSTILE, HOSTILE, "docker", HOSTILE, HOSTILE, HOSTILE)},
+            {7: HOSTILE},
+        ),
         ended="the process ended",
         damage="it was cut short",
     )
@@ -277,11 +291,11 @@ def write_spool(
     try:
         writer = SpoolWriter(fd, shared)
         writer.write_head({"host": "box"}, names(symbols), (2, 3))
-        _write_block(fd, shared, "START", START_NS.to_bytes(8, "little"))
+        write_block(fd, "START", START_NS.to_bytes(8, "little"))
         for block in blocks:
-            _write_block(fd, shared, "EVENTS", block.tobytes())
+            write_block(fd, "EVENTS", block.tobytes())
             if symbols_while_growing:
-                os.write(fd, writer.symbols_block())
+                os.write(fd, writer.names_blocks())
         if end_ns is not None:
             losses = Losses({2: {"ring_full": 4}}, lost_spool=1)
             counters = side_figures(
@@ -293,8 +307,9 @@ def write_spool(
     return path.read_bytes()
 
 
-def _write_block(fd: int, shared: Layout, kind: str, content: bytes) -> None:
+def write_block(fd: int, kind: str, content: bytes) -> None:
     """What the drain thread writes."""
+    shared = layout()
     head = np.zeros(1, shared.block)
     head["magic"], head["kind"] = shared.block_magic, shared.block_kinds[kind]
     head["bytes"] = len(content)

@@ -38,8 +38,10 @@ def fails(status: int, *arguments: str | Path) -> str:
     ("arguments", "line"),
     [
         (("-p", ABSENT_PID), f"there is no process {ABSENT_PID}: see ps -e"),
-        (("-p", "-1"), "there is no process -1: see ps -e"),
-        (("-p", "x"), "argument -p/--pid: invalid int value: 'x': see noisetop top --help"),
+        (("-p", "-1"), "there is no process named '-1': see ps -e"),
+        (("-p", "no such name"), "there is no process named 'no such name': see ps -e"),
+        (("-t", ABSENT_PID), f"there is no thread {ABSENT_PID}: see ps -eL"),
+        (("-p", "1", "-t", "1"), "give one of -p, -t and --cgroup, not -p and -t"),
         (("-c", "2-"), "'2-' is not a CPU list: write for example 2 or 2-3,6"),
         (("-c", "3-1"), "'3-1' is not a CPU list: write for example 2 or 2-3,6"),
         (("-c", ""), "'' is not a CPU list: write for example 2 or 2-3,6"),
@@ -51,7 +53,7 @@ def fails(status: int, *arguments: str | Path) -> str:
         (("--",), "after -- there must be a command to run"),
         (("recrod",), "there is no command 'recrod': did you mean noisetop record?"),
         (("xyzzy",), "there is no command 'xyzzy': see noisetop --help"),
-        (("-p", "1", "--", "true"), "give -p, --cgroup or a command after --, not two of them"),
+        (("-p", "1", "--", "true"), "give -p, -t, --cgroup or a command after --, not two of them"),
     ],
 )
 def test_usage(arguments: tuple[str, ...], line: str) -> None:
@@ -80,7 +82,9 @@ def test_a_thread_is_no_process() -> None:
     if not threads:
         pytest.fail("no process with two threads is running here")
     tid, pid = threads[0]
-    assert fails(2, "-p", str(tid)) == f"{tid} is a thread of process {pid}: use -p {pid}"
+    assert (
+        fails(2, "-p", str(tid)) == f"{tid} is a thread of process {pid}: use -p {pid}, or -t {tid}"
+    )
 
 
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:

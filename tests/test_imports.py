@@ -13,7 +13,7 @@ import noisetop
 
 PACKAGE = Path(noisetop.__file__).parent
 # The tracer drains the rings; the spin sampler reads the time-stamp counter.
-DOORS = {"tracing/tracer.py", "probe/sampler.py"}
+DOORS = {"tracing/host_numbers.py", "tracing/tracer.py", "probe/sampler.py"}
 
 
 def imports_native(source: str) -> bool:

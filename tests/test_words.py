@@ -98,6 +98,9 @@ RELEASED = {
 NOT_YET: dict[str, set[str]] = {}
 
 
+_PROBES = ("spin", "switch", "numa", "calibrate")
+
+
 def _literals(path: Path) -> Iterator[tuple[int, str]]:
     """Line and text of each string of a module that is no docstring; {} for what is filled in."""
     tree = ast.parse(path.read_text())
@@ -147,7 +150,7 @@ def _help(arguments: tuple[str, ...]) -> str:
 def _commands() -> list[tuple[str, ...]]:
     names = re.search(r"\{([a-z,]+)\}", _help(()))
     listed = names[1].split(",") if names else re.findall(r"(?m)^    ([a-z]+) ", _help(()))
-    return [(), *((name,) for name in listed), *(("probe", p) for p in ("spin", "switch", "numa"))]
+    return [(), *((name,) for name in listed), *(("probe", p) for p in _PROBES)]
 
 
 def _identifiers(path: Path) -> Iterator[tuple[int, str]]:

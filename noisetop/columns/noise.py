@@ -222,12 +222,13 @@ def _top_trigger(row: SourceRow) -> str | None:
     triggers = row.source.triggers
     if not triggers or all(not one.trigger.label for one in triggers):
         return None
-    return trigger_label(triggers[0].trigger)
+    label = trigger_label(triggers[0].trigger)
+    return f"woken by {label}" if row.source.source.noise_class == "thread" else label
 
 
 SOURCE_BY: Column[SourceRow] = Column(
     "trigger", "By", "", _BY_WIDTH, _top_trigger, lambda v: shorten_end(str(v), _BY_WIDTH),
-    "who triggered most of it; b or Enter: all triggers", left=True,
+    "who triggered most of it, or woke the thread; b or Enter: all triggers", left=True,
 )  # fmt: skip
 
 

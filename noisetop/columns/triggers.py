@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from noisetop.columns.noise import trigger_label
+from noisetop.columns.tasks import NamedShare, TaskNamer
+from noisetop.events.interruption import Source
 from noisetop.events.trigger import Trigger
-from noisetop.summary.summary import CpuSummary, SourceSummary
-from noisetop.summary.trigger_totals import TriggerSummary, largest_first
+from noisetop.summary.summary import SourceSummary, Summary
+from noisetop.summary.trigger_totals import TriggerSummary
 from noisetop.text.column import Column, percent, show_count, show_ns
 
 
@@ -22,18 +24,34 @@ class TriggerRow:
     """Of all triggers in view, for the share: cost where that is known, else net time."""
 
 
-def triggers_of_source(source: SourceSummary) -> list[TriggerRow]:
-    """A row for each trigger of a source, largest first."""
-    return [TriggerRow(one, trigger_label(one.trigger), source.rank_ns) for one in source.triggers]
+def triggers_of_source(source: SourceSummary, namer: TaskNamer) -> list[TriggerRow]:
+    """A row for each trigger of a source, largest first. Of a thread these woke it."""
+    return _rows(namer.triggers_of(source), source.rank_ns)
 
 
-def triggers_of_all(cpu: CpuSummary) -> list[TriggerRow]:
-    """A row for each trigger of all sources but the self-inflicted ones; net times add up without
-    overlap. What is not known comes last."""
-    parts = largest_first(one for source in cpu.external for one in source.triggers)
-    whole_ns = sum(one.rank_ns for one in parts)
-    rows = [TriggerRow(one, trigger_label(one.trigger), whole_ns) for one in parts]
-    return sorted(rows, key=lambda row: not is_known(row.part.trigger))
+def who_of_source(source: SourceSummary, namer: TaskNamer) -> list[TriggerRow]:
+    """The same, behind the tasks that a program is: its triggers are said to have woken it."""
+    triggers = triggers_of_source(source, namer)
+    if source.source.noise_class == "thread":
+        triggers = [replace(one, label=f"woken by {one.label}") for one in triggers]
+    return _rows(namer.programs_of(source), source.rank_ns) + triggers
+
+
+def _rows(found: Iterable[NamedShare], whole_ns: int) -> list[TriggerRow]:
+    return [TriggerRow(one.part, one.label, whole_ns) for one in found]
+
+
+def culprits(summary: Summary) -> list[TriggerRow]:
+    """A row for each one that is behind the noise, but for what is self-inflicted: a program that
+    ran itself, else what triggered it. Net times add up without overlap. What is not known comes
+    last."""
+    found = TaskNamer(summary).culprits()
+    return _rows(found, sum(one.part.rank_ns for one in found))
+
+
+def verb_of(source: Source) -> str:
+    """How a trigger relates to what it triggered."""
+    return "woken by" if source.noise_class == "thread" else "by"
 
 
 def is_known(trigger: Trigger) -> bool:

@@ -21,7 +21,7 @@ from noisetop.output import Output, check_output
 from noisetop.recording.open import open_recording
 from noisetop.recording.recording import Recording
 from noisetop.session.notice import notice
-from noisetop.session.options import add_run_arguments
+from noisetop.session.options import add_run_arguments, named_victims
 from noisetop.session.temporary import temporary_folder
 from noisetop.session.traced_run import TracedRun
 from noisetop.text.terminal_output import add_pager_argument, print_lines
@@ -96,8 +96,9 @@ def run(args: argparse.Namespace) -> int:
             # Programs that end meanwhile are known from before, those that began from after.
             realtime = _realtime(AuditedMachine())
             recording, status = _trace(args, folder / "live.noisetop")
-            title = "" if args.pid is None else str(recording.metadata.get("target") or "")
-            diagnosis, audit = _judge(recording, realtime=realtime, pid=args.pid)
+            title = str(recording.metadata.get("target") or "") if named_victims(args) else ""
+            pid = int(recording.metadata["pid"]) or None if args.pid else None
+            diagnosis, audit = _judge(recording, realtime=realtime, pid=pid)
     changes = saved.compare(before, saved.summary_of(diagnosis)) if before else None
     if output:
         _save(diagnosis, output)
@@ -135,8 +136,9 @@ def _print(
 
 def _checked(args: argparse.Namespace) -> Output | None:
     """Where --save writes, if it is given. Raises UsageError for options that cannot be."""
-    targets = (args.cpus, args.pid, args.cgroup, args.duration, args.housekeeping)
-    if args.file is not None and (args.workload or any(value is not None for value in targets)):
+    targets = (args.cpus, args.duration, args.housekeeping)
+    asked = args.workload or named_victims(args) or any(value is not None for value in targets)
+    if args.file is not None and asked:
         raise UsageError("give a FILE, or what to watch now, not both")
     if args.top < 1:
         raise UsageError("--top takes a number above 0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,13 +15,19 @@ from noisetop.gaps.files import as_json, check_result_output, write_result
 from noisetop.gaps.report import report_lines
 from noisetop.gaps.result import ProbeResult
 from noisetop.machine import system
+from noisetop.machine.state_folder import state_folder
+from noisetop.probe.calibrate import measure_cpus
+from noisetop.probe.calibration_report import CalibrationReport
+from noisetop.probe.entry_costs import entry_costs
 from noisetop.probe.machine import check_load, own_cpus, probe_cpus
 from noisetop.probe.numa import default_bytes, run_numa
 from noisetop.probe.priority import parse_priority
 from noisetop.probe.spin import SpinSettings, run_spin
+from noisetop.probe.stored_calibration import calibration_facts, keep
 from noisetop.probe.switch import SwitchSettings, run_switch
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.layout import fit, output_width
+from noisetop.text.sanitize import printable
 from noisetop.text.terminal_output import add_pager_argument, print_lines
 from noisetop.text.units import parse_duration
 from noisetop.tracing.backend import choose
@@ -43,6 +50,7 @@ EXAMPLES = (
         "context switches between four processes on one CPU",
     ),
     Example("noisetop probe numa", "memory bandwidth and latency of each node"),
+    Example("noisetop probe calibrate -c 2", "what interrupts cost beyond their net time"),
 )
 
 _MIB = 1 << 20
@@ -69,6 +77,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for one in (spin, switch, numa):
         _add_output_arguments(one)
+    calibrate = _add_probe(
+        probes, "calibrate", "what entries into the kernel cost, and keeps it for later runs"
+    )
+    _add_calibrate_arguments(calibrate)
 
 
 def _add_probe(
@@ -144,6 +156,28 @@ def _add_switch_arguments(parser: argparse.ArgumentParser) -> None:
     _add_thread_arguments(parser)
 
 
+def _add_calibrate_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-c", "--cpus", metavar="LIST", help="CPUs to measure on; default: isolated CPUs, else one"
+    )
+    parser.add_argument(
+        "-d",
+        "--duration",
+        metavar="TIME",
+        default="5s",
+        help="of each CPU, as in 500ms, 10s, 1m; default: %(default)s",
+    )
+    _add_housekeeping_argument(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+
+
+def _add_housekeeping_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-H", "--housekeeping", metavar="LIST", help="CPUs for noisetop's own threads"
+    )
+    parser.add_argument("--house-keeping", dest="housekeeping", help=argparse.SUPPRESS)
+
+
 def _add_thread_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-P",
@@ -157,10 +191,7 @@ def _add_thread_arguments(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="explain gaps by traced events; default: if privileges allow it",
     )
-    parser.add_argument(
-        "-H", "--housekeeping", metavar="LIST", help="CPUs for noisetop's own threads"
-    )
-    parser.add_argument("--house-keeping", dest="housekeeping", help=argparse.SUPPRESS)
+    _add_housekeeping_argument(parser)
 
 
 def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
@@ -181,6 +212,8 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measures, writes the files, prints the result."""
+    if args.probe == "calibrate":
+        return _calibrate(args)
     outputs = [check_result_output(path, args.probe, force=args.force) for path in args.output]
     result = _PROBES[args.probe](args)
     for output in outputs:
@@ -290,6 +323,29 @@ def _numa(args: argparse.Namespace) -> ProbeResult:
         raise UsageError(f"--repeats takes 1 to {_MAX_REPEATS}")
     array_bytes = args.size * _MIB if args.size is not None else default_bytes()
     return ProbeResult("numa", _metadata(args), numa=run_numa(array_bytes, args.repeats))
+
+
+def _calibrate(args: argparse.Namespace) -> int:
+    cpus = probe_cpus(args.cpus)
+    duration_ns = parse_duration(args.duration)
+    housekeeping = own_cpus(args.housekeeping, cpus)
+    check_privileges()
+    _warn_about_housekeeping(housekeeping)
+    with catch_signals(stopper := Stopper()):
+        entries = entry_costs(measure_cpus(cpus, duration_ns, housekeeping, stopper))
+    stopper.close()
+    if not entries:
+        raise NoisetopError("no entry was seen often enough: use a longer -d")
+    facts = calibration_facts()
+    report = CalibrationReport(cpus, duration_ns, facts, entries)
+    if args.json:
+        print(json.dumps(report.as_dict()).replace("\x7f", "\\u007f"))
+    else:
+        print_lines(fit(report.lines(), output_width()), pager=False)
+    path = keep(state_folder(), facts, report.calibration)
+    if not args.json:
+        print(f"\nkept in {printable(str(path))}")
+    return 0
 
 
 _PROBES: dict[str, Callable[[argparse.Namespace], ProbeResult]] = {

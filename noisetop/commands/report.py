@@ -10,6 +10,7 @@ from noisetop.command_line.command import Example
 from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import collector_for, evidence_of
 from noisetop.errors import UsageError
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.gaps.files import as_json
 from noisetop.gaps.report import report_lines as probe_lines
 from noisetop.gaps.result import ProbeResult, looks_like_result, read_result
@@ -46,6 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file", metavar="FILE", type=Path, help="a recording, a trace of noisetop or a probe result"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="also the command lines and parents of all who lost or took time",
+    )
     add_pager_argument(parser)
     parser.add_argument(
         "--top", metavar="N", type=int, default=20, help="sources to list; default: %(default)s"
@@ -73,7 +80,13 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         _print_json(report)
         return 0
-    lines = report_lines(report, width=output_width(), top=args.top, histogram_of=args.histogram)
+    lines = report_lines(
+        report,
+        width=output_width(),
+        top=args.top,
+        histogram_of=args.histogram,
+        verbose=args.verbose,
+    )
     print_lines(lines, pager=args.pager)
     return 0
 
@@ -92,25 +105,27 @@ def _print_json(report: Report) -> None:
         "ended": recording.ended,
         "damage": recording.damage,
         "metadata": recording.metadata,
-        "worst": [_worst(one) for one in report.worst],
+        "worst": [_worst(one, report.summary.directory) for one in report.worst],
     }
     # json escapes all control characters but this one.
     print(json.dumps(content).replace("\x7f", "\\u007f"))
 
 
-def _worst(one: WorstInterruption) -> dict[str, object]:
+def _worst(one: WorstInterruption, directory: TaskDirectory) -> dict[str, object]:
     return {
         "cpu": one.interval.cpu,
         "start_ns": one.interval.start_ns,
         "end_ns": one.interval.end_ns,
         "noise_ns": one.interval.noise_ns,
         "victim_tid": one.victim_tid,
+        "victim": {"name": directory.name(one.victim_tid), **directory.as_dict(one.victim_tid)},
         "parts": [
             {
                 "path": list(part.source.path),
                 "start_ns": part.start_ns,
                 "net_ns": part.net_ns,
                 "trigger": part.trigger.label,
+                "task": {"tid": part.tid, **directory.as_dict(part.tid)} if part.tid else None,
             }
             for part in one.parts
         ],

@@ -34,6 +34,10 @@ def taken_from(kind: str) -> str:
     return f"from {kind}"
 
 
+_MOST_NS = 1_000_000_000
+"""No file that we wrote has more."""
+
+
 @dataclass(frozen=True, slots=True)
 class EntryCost:
     """What one kind of entry costs beyond the net time of its events."""
@@ -53,7 +57,7 @@ class Calibration:
     """Entry costs of one machine."""
 
     kinds: Mapping[str, EntryCost] = field(default_factory=dict)
-    """By kind; empty: there is no calibration."""
+    """By kind, of which some may be missing; empty: there is no calibration."""
     reason: str = ""
     """Why there is none, in words."""
 
@@ -91,7 +95,7 @@ class CalibrationSection(Section[Calibration, Calibration]):
 
     def to_file(self, value: Calibration) -> dict[str, Any]:
         """Part of Section."""
-        return {"calibration": {"kinds": _kinds_as_dict(value), "reason": value.reason}}
+        return {"calibration": {"kinds": costs_as_dict(value), "reason": value.reason}}
 
     def from_file(self, content: Mapping[str, Any]) -> Calibration:
         """Part of Section."""
@@ -105,13 +109,14 @@ class CalibrationSection(Section[Calibration, Calibration]):
 
     def as_dict(self, value: Calibration) -> dict[str, object]:
         """Part of Section."""
-        content: dict[str, object] = {"calibration": _kinds_as_dict(value)}
+        content: dict[str, object] = {"calibration": costs_as_dict(value)}
         if not value.kinds:
             content["calibration_missing"] = value.reason
         return content
 
 
-def _kinds_as_dict(calibration: Calibration) -> dict[str, dict[str, object]]:
+def costs_as_dict(calibration: Calibration) -> dict[str, dict[str, object]]:
+    """By kind, ready for the json module; times in ns."""
     return {
         kind: {
             "entry_ns": cost.entry_ns,
@@ -126,7 +131,7 @@ def _entry_cost(stored: Mapping[str, Any]) -> EntryCost:
     entry_ns, (low_ns, high_ns) = stored["entry_ns"], stored["spread_ns"]
     if not all(type(ns) is int for ns in (entry_ns, low_ns, high_ns)):
         raise TypeError("an entry cost that is no number of ns")
-    if not 0 <= low_ns <= entry_ns <= high_ns:
+    if not 0 <= low_ns <= entry_ns <= high_ns <= _MOST_NS:
         raise ValueError("an entry cost outside of its spread")
     if stored["source"] not in (MEASURED, *map(taken_from, KINDS)):
         raise ValueError("an entry cost from nowhere")

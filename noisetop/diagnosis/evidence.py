@@ -28,6 +28,7 @@ from noisetop.events.interruption import (
     Source,
     interrupting,
 )
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
 from noisetop.events.waits import TaskWait
 from noisetop.recording.prefetch import read_ahead
@@ -102,6 +103,8 @@ class Evidence:
     waits: dict[int, TaskWait] = field(default_factory=dict)
     """Of victims, by tid."""
     tasks: dict[int, str] = field(default_factory=dict)
+    directory: TaskDirectory = field(default_factory=TaskDirectory)
+    """Who the tasks are."""
     tick_stops: dict[int, TickStops] = field(default_factory=dict)
     """Attempts of the kernel to stop the tick, by CPU."""
     realtime: frozenset[str] | None = None
@@ -263,6 +266,7 @@ def evidence_of(
         nohz_full=frozenset(_cpus(recording, "nohz_full")),
         waits=dict(recording.waits.by_task()),
         tasks=dict(recording.tasks),
+        directory=recording.directory,
         tick_stops=dict(tick_stops),
         realtime=realtime,
         machine=machine,

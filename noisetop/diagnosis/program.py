@@ -18,6 +18,7 @@ from noisetop.diagnosis.rule import (
     rule,
     waiting,
 )
+from noisetop.events.source_names import OWN
 
 _FEW = 0.001
 """Share of the period below which a wait is not worth a finding."""
@@ -132,7 +133,7 @@ RULES = (
     cause(
         "noisetop-itself",
         "noisetop's own threads run on a watched CPU",
-        ("thread", "noisetop*"),
+        ("thread", OWN),
         remedy="noisetop -H {keep}",
         undo="without -H",
         confirm="the overhead in noisetop report",

@@ -17,12 +17,24 @@ from noisetop.events.origin import OriginJoin
 from noisetop.events.source_names import Namer, Names
 from noisetop.events.task_names import TaskNames
 from noisetop.events.trigger_join import RECENT_NS, TriggerJoin
+from noisetop.events.victim_time import VictimBook
 from noisetop.events.waits import WaitBook
-from noisetop.tables.rows import select
+from noisetop.tables.rows import joined, select
 
 _HELD_NS = RECENT_NS // 2
 """Rings of two CPUs are not read at one moment: an event this young may wait for its trigger."""
 _HELD_LIMIT = 1 << 15
+
+
+_SETTLED_NS = 100_000_000
+"""A wait may end while that which delayed it goes on: that takes a scheduler's slice, at most."""
+_WORK_LEVEL = 1
+
+
+def _complete_ns(events: Events) -> int:
+    if not len(events):
+        return 0
+    return max(int((events["start_ns"] + events["gross_ns"]).max()) - _HELD_NS, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +48,9 @@ class Batch:
     """Those whose triggers are known by now."""
     table: Interruptions
     """The same as interruptions, without triggers."""
+    complete_ns: int
+    """Up to here all that has ended is in this batch or an earlier one."""
+    last: bool
 
 
 @dataclass(slots=True)
@@ -44,9 +59,14 @@ class RecordReader:
 
     layout: Layout
     names: Names
+    own_pid: int = 0
+    """The noisetop that traced; 0: not known."""
     namer: Namer = field(init=False)
     join: TriggerJoin = field(init=False)
     origin: OriginJoin = field(init=False)
+    victims: VictimBook = field(init=False)
+    splits: bool = False
+    """Whether settle() is going to be called after each read()."""
     task_names: TaskNames = field(default_factory=TaskNames)
     waits: WaitBook = field(default_factory=WaitBook)
     _held: Events = field(init=False)
@@ -55,6 +75,7 @@ class RecordReader:
         self.namer = Namer(self.layout, self.names)
         self.join = TriggerJoin(self.layout, self.namer.function_name, self.task_names)
         self.origin = OriginJoin(self.namer.sources, self.join.triggers, self.task_names)
+        self.victims = VictimBook(self.layout, self.namer.sources, self.task_names)
         self._held = np.empty(0, self.layout.event)
 
     @property
@@ -79,9 +100,11 @@ class RecordReader:
         self.task_names.forget(is_alive, kept)
         self.origin = OriginJoin(self.namer.sources, self.join.triggers, self.task_names)
 
-    def restart(self) -> None:
-        """The next call begins from the first record again."""
+    def restart(self, start_ns: int = 0, *, follows: bool = False) -> None:
+        """The next call begins from the first record again. The window begins at ``start_ns``;
+        ``follows``: see VictimBook."""
         self._held = self._held[:0]
+        self.victims.restart(start_ns, follows=follows)
         self.waits.clear()
         self.join.restart()
 
@@ -94,19 +117,43 @@ class RecordReader:
     def take(self, *pieces: Events, last: bool, complete_ns: int | None = None) -> Batch:
         """The first half of read(): all but who caused it. May run ahead on another thread."""
         names, triggers, waits, events = self._split_by_kind(self._held, *pieces)
+        if complete_ns is None:
+            complete_ns = _complete_ns(events)
+        if self.layout.task_name is not None:
+            self.namer.note_own(names.view(self.layout.task_name), self.own_pid)
         events = self._due(events, complete_ns, last=last)
-        return Batch(names, triggers, waits, events, self.namer.interruptions(events))
+        table = self.namer.interruptions(events)
+        return Batch(names, triggers, waits, events, table, complete_ns, last)
 
     def join_triggers(self, batch: Batch) -> Interruptions:
         """The other half, in the order in which the batches were taken."""
         self.task_names.add(batch.names, self.layout.task_name)
         if len(batch.triggers):
             self.join.add(batch.triggers.view(self.layout.trigger))
-        self.waits.add(batch.waits, self.layout.wait_reasons)
+        self.waits.add(batch.waits, self.layout.wait_reasons, self.victims.start_ns)
         table = batch.table
         table["trigger"], table["trigger_ns"] = self.join.join(batch.events)
         table["origin"] = self.origin.origins(table)
-        return table
+        if self.layout.slept_new is None:
+            return table
+        self.victims.add(table, batch.waits)
+        if self.splits and not batch.last:
+            return table
+        settled_ns = None if batch.last else batch.complete_ns - _SETTLED_NS
+        return joined([table, self.victims.settle(settled_ns)])
+
+    def settle(self, opened: Events, until_ns: int) -> tuple[Interruptions, Interruptions]:
+        """Settles what ended by a moment up to which read() was complete. ``opened`` are records of
+        what has not ended, as if it ended now. Returns the threads among all that went on then, and
+        rows for what nothing accounts for."""
+        is_wait = opened["flags"] & self.layout.flags["WAIT"] != 0
+        frames = joined([select(opened, ~is_wait), self._held])
+        threads = frames["level"] & np.uint8(0xFF ^ self.layout.entry_mark) <= _WORK_LEVEL
+        frames = select(frames, threads & (frames["start_ns"] < until_ns))
+        table = self.namer.interruptions(frames)
+        table["trigger"], table["trigger_ns"] = self.join.join(frames)
+        table["origin"] = self.origin.origins(table)
+        return table, self.victims.settle(until_ns, table, select(opened, is_wait))
 
     def _split_by_kind(self, *pieces: Events) -> list[Events]:
         """Records that tell names, triggers and waits, and events."""
@@ -118,15 +165,12 @@ class RecordReader:
         rows = split_by_kind(plain, event.itemsize, event.fields["flags"][1], sum(kinds), kinds)
         return [np.frombuffer(some, event) for some in rows]
 
-    def _due(self, events: Events, complete_ns: int | None, *, last: bool) -> Events:
+    def _due(self, events: Events, complete_ns: int, *, last: bool) -> Events:
         """Those whose triggers are here; the others are held."""
         if last or not len(events):
             self._held = events[:0]
             return events
-        ends = events["start_ns"] + events["gross_ns"]
-        if complete_ns is None:
-            complete_ns = max(int(ends.max()) - _HELD_NS, 0)
-        due = ends <= complete_ns
+        due = events["start_ns"] + events["gross_ns"] <= complete_ns
         due[:-_HELD_LIMIT] = True
         self._held = select(events, ~due)
         return select(events, due)

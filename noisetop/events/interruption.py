@@ -6,6 +6,7 @@ typed nowhere in Python.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntFlag
 from typing import NamedTuple
 
@@ -41,6 +42,12 @@ ENTRY = "entry"
 HARDWARE = "hardware"
 SIDE_LEVEL = 8
 """No interruption, but what a task did itself, or what takes no time."""
+
+
+def in_class_order(names: Iterable[str]) -> list[str]:
+    """Classes in the order of ``CLASSES``, then those that are not in it, by name."""
+    met = set(names)
+    return [name for name in CLASSES if name in met] + sorted(met.difference(CLASSES))
 
 
 class Flag(IntFlag):
@@ -82,3 +89,7 @@ class Source(NamedTuple):
     def label(self) -> str:
         """The path in one line."""
         return " › ".join(self.path)
+
+
+UNATTRIBUTED = Source(("thread", "unattributed"))
+"""Time in which a victim waited for its CPU and nothing is known to have run."""

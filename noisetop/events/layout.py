@@ -56,9 +56,13 @@ class Layout:
         enums = description["enums"]
         roots = "noise_raiser_root"
         self.raiser_roots = self.values(roots) if roots in enums else {}
+        self.slept_new = (self.values("noise_slept") if "noise_slept" in enums else {}).get("NEW")
+        """Sleep of a task that has just come; None: the records do not tell sleep."""
         marks = self.values("noise_mark") if "noise_mark" in enums else {}
         self.entry_mark = marks.get("ENTRY", 0)
         """Bit above the level of an event that carries the cost of an entry; 0: none is marked."""
+        self.open_mark = marks.get("OPEN", 0)
+        """That of a wait which goes on when the window ends; 0: none is told."""
         self.contexts = self.values("noise_context")
         self.wait_reasons = [name.lower() for name in self.values("noise_wait")]
         self.block_kinds = self.values("noise_block_kind")

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions, Source, task_name
+from noisetop.events.interruption import (
+    INTERRUPTION,
+    UNATTRIBUTED,
+    Flag,
+    Interruptions,
+    Source,
+    task_name,
+)
 from noisetop.events.layout import Events, Layout, SourceKind
 from noisetop.events.symbols import SymbolTable
 from noisetop.tables.dictionary import Column, DictionaryEncoder
@@ -20,6 +27,10 @@ _TID_MASK = 0xFFFFFFFF
 _COLUMNS = 7
 """That the path of an event depends on."""
 _NUMBER, _COMM, _TASK = 1, 2, 4
+OWN = "own"
+"""Second step of the path of noisetop's own threads."""
+_OWN = 1 << 7
+"""Among the flags that a path depends on."""
 _TRAITS = {"none": 0, "irq": _NUMBER | _COMM, "task": _COMM | _TASK}
 """Whether an identity's number counts, whether its comm does, and whether that is a task: then the
 number counts only where it is the idle one. All others: the number."""
@@ -43,13 +54,26 @@ class Namer:
     sources: list[Source] = field(default_factory=list)
     _index: dict[Source, int] = field(default_factory=dict)
     _encoder: DictionaryEncoder = field(default_factory=lambda: DictionaryEncoder(_COLUMNS))
+    _own: set[int] = field(default_factory=set)
+    """Threads of the noisetop that traced."""
     _traits: npt.NDArray[np.uint8] = field(init=False)
     """By kind: what its path depends on."""
 
     def __post_init__(self) -> None:
+        if self.layout.slept_new is not None:
+            self._intern(UNATTRIBUTED)  # beforehand: what is read ahead names others meanwhile
         self._traits = np.zeros(256, np.uint8)
         for number, kind in self.layout.kinds.items():
             self._traits[number] = _TRAITS.get(kind.identity, _NUMBER)
+
+    def note_own(self, names: npt.NDArray[np.void], own_pid: int) -> None:
+        """Learns from records of ``struct noise_task_name`` which threads are those of a process;
+        numbers are given to other tasks later."""
+        mine = names["tgid"] == own_pid
+        if self._own:
+            self._own.difference_update(names["tid"][~mine].tolist())
+        if own_pid:
+            self._own.update(names["tid"][mine].tolist())
 
     def interruptions(self, events: Events) -> Interruptions:
         """The same intervals with their sources resolved, in the same order, without triggers."""
@@ -87,6 +111,9 @@ class Namer:
         counting = numbers * (traits & _NUMBER != 0)
         tasks = np.flatnonzero(traits & _TASK)
         counting[tasks] = numbers[tasks] & _TID_MASK == 0
+        if self._own:
+            own = np.isin(numbers[tasks] & _TID_MASK, np.fromiter(self._own, np.uint64))
+            flags[tasks[own]] |= _OWN
         parents = events["parent_source"], events["parent_id"]
         return [sources, *parents, flags, counting, words[:, 0], words[:, 1]]
 
@@ -95,15 +122,26 @@ class Namer:
         comm = task_name(event["comm"])
         threaded = bool(event["flags"] & Flag.THREADED)
         if kind.identity == "task":
-            return _thread(int(event["id"]) & _TID_MASK, comm, bool(event["flags"] & Flag.SELF))
+            return self._thread(event, comm)
         steps = self._steps(kind, int(event["id"]), comm)
         parent = self.layout.kinds[int(event["parent_source"])]
         if parent is not kind:
             around = self._steps(parent, int(event["parent_id"]), "")
             steps = (parent.noise_class, *around[1:], steps[-1])
         if threaded:
-            steps = ("thread", comm, *(steps[-1:] if kind.noise_class == "thread" else steps[1:]))
+            ran = steps[-1:] if kind.noise_class == "thread" else steps[1:]
+            steps = ("thread", comm, *ran)
         return Source(steps)
+
+    def _thread(self, event: np.void, comm: str) -> Source:
+        """The idle task takes a CPU from a victim only when that may not run: it has used up its
+        CPU quota, that of its control group or that of real-time tasks."""
+        tid = int(event["id"]) & _TID_MASK
+        if not tid:
+            return Source(("thread", "throttled"))
+        if event["flags"] & Flag.SELF:
+            return Source(("thread", "self", comm))
+        return Source(("thread", OWN, comm) if tid in self._own else ("thread", comm))
 
     def _steps(self, kind: SourceKind, number: int, comm: str) -> tuple[str, ...]:
         """Path of something on its own, without what was around it."""
@@ -129,14 +167,6 @@ class Namer:
         actions = self.names.irq_actions.get(number, ())
         matching = [name for name in actions if name.startswith(comm)]
         return matching[0] if len(matching) == 1 or (matching and not comm) else comm
-
-
-def _thread(tid: int, comm: str, of_victim: bool) -> Source:
-    """The idle task takes a CPU from a victim only when that may not run: it has used up its
-    CPU quota, that of its control group or that of real-time tasks."""
-    if not tid:
-        return Source(("thread", "throttled"))
-    return Source(("thread", "self", comm) if of_victim else ("thread", comm))
 
 
 def _comm_words(comm: npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:

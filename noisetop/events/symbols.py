@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,7 +17,7 @@ class SymbolTable:
     """Function names by address, kept as the lines of kallsyms.
 
     Most addresses are those of a function's first byte and are found in the text as they are;
-    the lines are parsed only for the others, and only of a complete table: in one that holds
+    the lines are parsed only for the others, once, and only of a complete table: in one that holds
     chosen functions, the nearest one below an address need not be the one that holds it.
     """
 
@@ -40,6 +40,10 @@ class SymbolTable:
         return self._names[address]
 
     def _exact(self, address: int) -> str:
+        if self._parsed is not None:
+            addresses, lines = self._parsed
+            at = bisect_left(addresses, address)
+            return _name_of(lines[at]) if addresses[at : at + 1] == [address] else ""
         key = b"%016x " % address
         at = 0 if self._lines.startswith(key) else self._lines.find(b"\n" + key) + 1
         if not at and not self._lines.startswith(key):

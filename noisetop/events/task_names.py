@@ -32,6 +32,17 @@ class TaskInfo:
     """A kernel thread."""
     cgroup: int
     """Id of its control group (v2), the number of the folder's inode; 0: not known."""
+    started_ns: int = field(default=0, compare=False)
+    """When it was started, CLOCK_MONOTONIC, to 1 µs; 0: not known."""
+
+
+def _started(records: npt.NDArray[np.void]) -> list[int]:
+    """When the tasks of these records were started, 0 where they do not tell."""
+    if "age_us" not in (records.dtype.names or ()):
+        return [0] * len(records)
+    age_ns = records["age_us"].astype(np.uint64) * np.uint64(1000)
+    started_ns: list[int] = (records["time_ns"] - np.minimum(age_ns, records["time_ns"])).tolist()
+    return started_ns
 
 
 @dataclass(slots=True)
@@ -82,12 +93,12 @@ class TaskNames:
 
     def _add_infos(self, records: npt.NDArray[np.void]) -> None:
         columns = ("tid", "tgid", "parent_tgid", "task_flags", "cgroup")
-        rows = zip(*(records[name].tolist() for name in columns), strict=True)
-        for tid, tgid, parent, flags, cgroup in rows:
-            info = TaskInfo(tgid, parent, bool(flags & _PF_KTHREAD), cgroup)
+        rows = zip(*(records[name].tolist() for name in columns), _started(records), strict=True)
+        for tid, tgid, parent, flags, cgroup, started_ns in rows:
+            info = TaskInfo(tgid, parent, bool(flags & _PF_KTHREAD), cgroup, started_ns)
             if self.infos.get(tid) != info:
-                self.infos[tid] = info
                 self.version += 1
+            self.infos[tid] = info
 
     def _add(self, tid: int, name: str, time_ns: int) -> None:
         since = self._since_ns.setdefault(tid, [])

@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from noisetop.events.interruption import Flag
 from noisetop.events.layout import Events
+from noisetop.tables.rows import select
+
+_WAITS = ("preempted", "woken", "throttled")
 
 OTHER = 0
 """Stands for victims that are not told apart; no victim has that tid."""
@@ -39,14 +43,21 @@ class WaitBook:
     _total_ns: dict[tuple[int, str], int] = field(default_factory=dict)
     _max_ns: dict[int, int] = field(default_factory=dict)
 
-    def add(self, records: Events, reasons: Sequence[str]) -> None:
-        """Takes records of waits; ``reasons`` are the names of ``enum noise_wait`` by value."""
-        self._reasons |= dict.fromkeys(reasons)
+    def add(self, records: Events, reasons: Sequence[str], start_ns: int = 0) -> None:
+        """Takes records of waits; ``reasons`` are the names of ``enum noise_wait`` by value. What
+        began before ``start_ns``, has not ended yet or is no wait is left out."""
+        told = np.array([reason in _WAITS for reason in reasons])
+        self._reasons |= dict.fromkeys(reason for reason in reasons if reason in _WAITS)
+        levels = records["level"]
+        waits = (levels < len(reasons)) & (records["start_ns"] >= start_ns)
+        waits[waits] = told[levels[waits]]
+        records = select(records, waits)
         if not len(records):
             return
         groups = records["tid"].astype(np.uint64) << np.uint64(8) | records["level"]
         keys, place = np.unique(groups, return_inverse=True)
-        counts = np.bincount(place)
+        # A wait that moves to another CPU is told in segments.
+        counts = np.bincount(place, records["flags"] & Flag.CONTINUED == 0).astype(np.int64)
         totals = np.bincount(place, records["gross_ns"].astype(np.float64)).astype(np.int64)
         largest = np.zeros(len(keys), np.uint64)
         np.maximum.at(largest, place, records["gross_ns"])

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from noisetop.events.interruption import CLASSES, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
+from noisetop.events.source_names import OWN
 from noisetop.exporters._arrows import ArrowWriter
 from noisetop.exporters._behind import writing_behind
 from noisetop.exporters._digits import Rows
@@ -32,8 +33,8 @@ from noisetop.version import version
 SUFFIXES = (".json",)
 HELP = "Chrome Trace Event JSON, for Perfetto (ui.perfetto.dev)"
 
-_TRACKS = (*CLASSES, "triggers")
-_SENDERS = len(CLASSES)
+_TRACKS = (*CLASSES, "other", "triggers")
+_OTHER, _SENDERS = len(CLASSES), len(CLASSES) + 1
 _ROWS = 1 << 13  # so that the rows in work stay in a CPU's cache
 _CACHED_TEXTS = 1 << 16
 _NAME_STEPS = 2
@@ -230,9 +231,7 @@ class _SliceWriter:
 
     def _track_ids(self, table: Interruptions) -> Track:
         """A track for each CPU, class and line, numbered so that viewers sort them."""
-        classes = np.array(
-            [_TRACKS.index(one.noise_class) for one in self.recording.sources], np.int64
-        )
+        classes = np.array([_place(one.noise_class) for one in self.recording.sources], np.int64)
         track = table["cpu"].astype(np.int64) * len(_TRACKS) + classes[table["source"]]
         start = table["start_ns"].astype(np.int64)
         lanes = self._lanes.lanes(track, start, start + table["gross_ns"].astype(np.int64))
@@ -265,8 +264,13 @@ def _cpu_names(cpus: Iterable[int]) -> Iterator[dict[str, Any]]:
 
 def _thread_name(source: Source) -> str:
     """Of the thread that a source ran in, where its path tells."""
-    steps = [step for step in source.path[1:3] if step != "self"]
+    steps = [step for step in source.path[1:3] if step not in ("self", OWN)]
     return steps[0] if source.noise_class == "thread" and steps else ""
+
+
+def _place(noise_class: str) -> int:
+    """Of a class among the tracks of a CPU; classes of an unknown name share one."""
+    return CLASSES.index(noise_class) if noise_class in CLASSES else _OTHER
 
 
 def _track_of(track: int) -> tuple[int, str, int]:

@@ -9,6 +9,7 @@ from noisetop.diagnosis import Diagnosis, diagnose
 from noisetop.diagnosis.evidence import Collector, Evidence
 from noisetop.events.decoder import RecordReader
 from noisetop.events.interruption import Interruptions
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.waits import WaitBook
 
 _VICTIMS = 512
@@ -21,6 +22,7 @@ class LiveCauses:
 
     reader: RecordReader
     cpus: tuple[int, ...]
+    directory: TaskDirectory
     latest: Diagnosis | None = None
     """The last judgement; None: none yet, or not wanted."""
     _wanted: threading.Event = field(default_factory=threading.Event)
@@ -70,5 +72,6 @@ class LiveCauses:
             duration_ns=max(end_ns - self._start_ns, 1),
             start_ns=self._start_ns,
             cpus=self.cpus,
+            directory=self.directory,
             waits=dict(self._waits.by_task()),
         )

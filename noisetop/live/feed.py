@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import dataclass, field
 
 from noisetop.counters.calibration import CALIBRATION, Calibration
 from noisetop.counters.period import PeriodCounters, Totals
+from noisetop.events.interruption import Interruptions
+from noisetop.events.victim_time import VictimTime, merged
 from noisetop.events.waits import WaitBook
 from noisetop.live.causes import LiveCauses
+from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.sample import Sample
 from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import task_exists
 from noisetop.summary.fold import continued
 from noisetop.summary.summary import Summarizer, Summary
+from noisetop.tables.rows import joined
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.tracer import Tracer
 
@@ -44,6 +47,8 @@ class TracerFeed:
     """Samples until the end; None: no limit."""
     _total: Summarizer = field(init=False)
     _total_waits: WaitBook = field(default_factory=WaitBook)
+    _total_victims: dict[int, VictimTime] = field(default_factory=dict)
+    _splitter: PeriodSplitter = field(default_factory=PeriodSplitter)
     _total_start_ns: int = 0
     _last_ns: int = 0
     _counters_at_start: Totals = field(init=False)
@@ -54,14 +59,22 @@ class TracerFeed:
     """Names that the reader may know before it forgets: twice what it could not forget last."""
 
     def __post_init__(self) -> None:
+        self.tracer.reader.splits = True
         self._total = self._summarizer()
-        self._causes = LiveCauses(self.tracer.reader, self.tracer.target.cpus)
+        self._causes = LiveCauses(
+            self.tracer.reader, self.tracer.target.cpus, self.tracer.directory
+        )
         self._total_start_ns = self._last_ns = self.tracer.start_ns
         self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start
 
     def _summarizer(self) -> Summarizer:
         reader = self.tracer.reader
-        return Summarizer(self.tracer.target.cpus, reader.namer.sources, reader.join.triggers)
+        return Summarizer(
+            self.tracer.target.cpus,
+            reader.namer.sources,
+            reader.join.triggers,
+            self.tracer.directory,
+        )
 
     def next(self) -> Sample:
         """Waits for the end of the interval that runs, then returns its sample."""
@@ -70,14 +83,15 @@ class TracerFeed:
         if ended:
             # The last sample reaches as far as a recording that is made at the same time.
             self.tracer.stop_window()
-        now_ns = self.tracer.end_ns if ended else time.monotonic_ns()
-        table = self.tracer.read()
+        table, part, now_ns = self._read(ended=bool(ended))
         counters, waits = self.tracer.counters.read(), self.tracer.reader.waits
         if self._reset_wanted.is_set():
             self._restart()
         interval = self._summarizer()
-        for summarizer in (self._total, interval):
-            summarizer.add(table)
+        self._total.add(table)
+        interval.add(part)
+        victims = self.tracer.reader.victims.close(now_ns)
+        self._total_victims = merged(self._total_victims, victims)
         self._total_waits.merge(waits)
         start_ns, self._last_ns = self._last_ns, now_ns
         since_last, self._counters_at_last = self._counters_at_last, counters
@@ -86,8 +100,10 @@ class TracerFeed:
         total = self._between(self._counters_at_start, counters, *total_ns)
         latest = self._between(since_last, counters, start_ns, now_ns)
         sample = Sample(
-            total=self._summary(self._total, self._total_waits, total_ns, total),
-            interval=self._summary(interval, waits, (start_ns, now_ns), latest),
+            total=self._summary(
+                self._total, self._total_waits, self._total_victims, total_ns, total
+            ),
+            interval=self._summary(interval, waits, victims, (start_ns, now_ns), latest),
             diagnosis=self._causes.latest,
             ended=ended,
         )
@@ -109,6 +125,16 @@ class TracerFeed:
             self._total, reader.namer.sources, reader.join.triggers, calibration, kept
         )
         self._causes.forget()
+    def _read(self, *, ended: bool) -> tuple[Interruptions, Interruptions, int]:
+        """What was traced since the last call; the part of it and of what goes on that lies in this
+        interval; and the end of that."""
+        table = self.tracer.read()
+        if ended:
+            until_ns, still = self.tracer.end_ns, table[:0]
+        else:
+            until_ns, still, unattributed = self.tracer.settle()
+            table = joined([table, unattributed])
+        return table, self._splitter.split(table, still, until_ns), until_ns
 
     def _why_ended(self) -> str:
         """In words for the user; empty: it goes on. Counts the samples."""
@@ -131,6 +157,7 @@ class TracerFeed:
         self._reset_wanted.clear()
         self._total = self._summarizer()
         self._total_waits.clear()
+        self._total_victims = {}
         self._causes.restart()
         self._total_start_ns = self._last_ns
         self._counters_at_start = self._counters_at_last
@@ -139,11 +166,13 @@ class TracerFeed:
         self,
         summarizer: Summarizer,
         waits: WaitBook,
+        victims: dict[int, VictimTime],
         period_ns: tuple[int, int],
         counters: PeriodCounters,
     ) -> Summary:
+        tasks = self.tracer.reader.tasks
         return summarizer.summary(
-            *period_ns, counters, tasks=self.tracer.reader.tasks, waits=waits.by_task()
+            *period_ns, counters, tasks=tasks, waits=waits.by_task(), victims=victims
         )
 
     def reset(self) -> None:

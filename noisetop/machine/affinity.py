@@ -22,6 +22,14 @@ def allowed_cpus_of(pid: int, root: Path = ROOT) -> set[int]:
     return allowed
 
 
+def allowed_cpus_of_thread(tid: int) -> set[int]:
+    """CPUs that one thread may run on; empty when it is gone."""
+    try:
+        return os.sched_getaffinity(tid)
+    except ProcessLookupError:
+        return set()
+
+
 def choose(busy: Iterable[int], root: Path = ROOT) -> tuple[int, ...]:
     """Online CPUs that are not busy and that this process may use, in order; perhaps none."""
     allowed = os.sched_getaffinity(0)

@@ -14,6 +14,7 @@
 #include "block_file.h"
 #include "clock.h"
 #include "cpu_counters.h"
+#include "open_records.h"
 
 #define SPOOL_BLOCK_BYTES (1u << 20)
 #define SPOOL_EARLY_BYTES (64u << 20)
@@ -92,13 +93,17 @@ static void deliver(struct drain *d, const struct noise_event *events, size_t co
 }
 
 /*
- * Intervals count when they lie wholly inside the window. Their triggers count from before it
- * as well: a timer may have been armed long ago.
+ * Intervals count when they lie wholly inside the window, waits when they end in it. Their triggers
+ * count from before it as well: a timer may have been armed long ago.
  */
 static bool is_wanted(const struct noise_event *event, uint64_t start_ns, uint64_t end_ns)
 {
 	if (event->flags & (NOISE_FLAG_TRIGGER | NOISE_FLAG_NAME))
 		return event->start_ns <= end_ns;
+	if (event->flags & NOISE_FLAG_WAIT && start_ns) {
+		uint64_t end = event->start_ns + event->gross_ns;
+		return end >= start_ns && end <= end_ns;
+	}
 	return start_ns && event->start_ns >= start_ns &&
 	       event->start_ns + event->gross_ns <= end_ns;
 }
@@ -241,6 +246,17 @@ static uint64_t next_visit(uint64_t last_ns, uint64_t interval_ns)
 	return due_ns > earliest_ns ? due_ns : earliest_ns;
 }
 
+/* What is open at the end of the window comes last. */
+static void deliver_open(struct drain *d)
+{
+	pthread_mutex_lock(&d->pass);
+	deliver_window(d, (void *)d->open.data, d->open.size / sizeof(struct noise_event),
+		       d->window_start_ns, d->window_end_ns);
+	if (d->config.spool_fd >= 0 && d->window_start_ns)
+		spool__flush(d);
+	pthread_mutex_unlock(&d->pass);
+}
+
 static void *drain_thread(void *argument)
 {
 	struct drain *d = argument;
@@ -263,6 +279,8 @@ static void *drain_thread(void *argument)
 		if (stopping)
 			let_writers_finish();
 		busy = drain__now(d);
+		if (stopping)
+			deliver_open(d);
 		if (d->config.spool_fd >= 0 && (stopping || monotonic_ns() >= next_counters_ns)) {
 			spool_counters(d);
 			next_counters_ns += COUNTERS_INTERVAL_NS;
@@ -299,6 +317,7 @@ void drain__stop(struct drain *d)
 		return;
 	pthread_mutex_lock(&d->lock);
 	d->window_end_ns = cpu_counters__read_at_once(d->rings, d->closing);
+	open_records__collect(d->rings, d->config.tasks_fd, d->window_end_ns, &d->open);
 	d->stopping = true;
 	pthread_cond_signal(&d->wake);
 	pthread_mutex_unlock(&d->lock);
@@ -315,6 +334,7 @@ void drain__destroy(struct drain *d)
 	free(d->closing);
 	free(d->batch.data);
 	free(d->staging.data);
+	free(d->open.data);
 	pthread_cond_destroy(&d->wake);
 	pthread_mutex_destroy(&d->lock);
 	pthread_mutex_destroy(&d->pass);

@@ -17,6 +17,7 @@
 struct drain_config {
 	int spool_fd; /* -1: no recording */
 	int cpu;      /* -1: leave the thread where its creator may run */
+	int tasks_fd; /* the map noise_tasks */
 	uint64_t interval_ns;
 	size_t batch_limit; /* bytes kept for Python, further events are lost; 0: keep none */
 };
@@ -37,6 +38,7 @@ struct drain {
 	struct buffer staging;               /* of the spool file's next write; drain thread only */
 	struct noise_cpu_counters *baseline; /* counters when the window started */
 	struct noise_cpu_counters *closing;  /* counters when it ended */
+	struct buffer open;                  /* records of what was open then */
 	uint64_t batched;                    /* events handed to Python or waiting for it */
 	uint64_t spooled;                    /* events written to the spool file or about to be */
 	uint64_t lost_batch;                 /* dropped because Python did not fetch */

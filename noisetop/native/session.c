@@ -5,12 +5,15 @@
 #include <Python.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "clock.h"
+#include "open_records.h"
 #include "session.h"
 #include "tracer.h"
 #include "translation_unit.h"
@@ -82,6 +85,7 @@ static int session_open(struct session *session, const struct tracer_config *con
 		err = tracer__load(t, &error);
 	Py_END_ALLOW_THREADS;
 	if (!err) {
+		t->drain.config.tasks_fd = bpf_map__fd(t->skeleton->maps.noise_tasks);
 		err = drain__start(&t->drain);
 		error.step = "thread";
 	}
@@ -205,6 +209,26 @@ static PyObject *session_read(PyObject *self, PyObject *unused)
 	PyObject *bytes = PyBytes_FromStringAndSize(batch.data ? batch.data : "", batch.size);
 	free(batch.data);
 	return bytes;
+}
+
+/* What is open now, as records that end now. */
+static PyObject *session_open_records(PyObject *self, PyObject *unused)
+{
+	struct tracer *t = tracer_of(self);
+	if (!t)
+		return NULL;
+	struct buffer records = {0};
+	uint64_t now_ns = monotonic_ns();
+	int err;
+	Py_BEGIN_ALLOW_THREADS;
+	err = open_records__collect(&t->rings, t->drain.config.tasks_fd, now_ns, &records);
+	Py_END_ALLOW_THREADS;
+	PyObject *result =
+		err ? raise_error(err, "open", "")
+		    : Py_BuildValue("Ky#", (unsigned long long)now_ns,
+				    records.data ? records.data : "", (Py_ssize_t)records.size);
+	free(records.data);
+	return result;
 }
 
 static PyObject *session_cpu_counters(PyObject *self, PyObject *unused)
@@ -351,14 +375,14 @@ static PyObject *session_load_program(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* Makes a thread group a victim, where the victims are a tree of processes. */
+/* Makes a thread group a victim, or a thread, as the kind of the victims wants it. */
 static PyObject *session_add_victim(PyObject *self, PyObject *number)
 {
 	struct tracer *t = tracer_of(self);
-	uint32_t tgid = PyLong_AsUnsignedLong(number), present = 1;
+	uint32_t id = PyLong_AsUnsignedLong(number), present = 1;
 	if (!t || PyErr_Occurred())
 		return NULL;
-	int err = bpf_map_update_elem(bpf_map__fd(t->skeleton->maps.noise_victim_tgids), &tgid,
+	int err = bpf_map_update_elem(bpf_map__fd(t->skeleton->maps.noise_victim_ids), &id,
 				      &present, BPF_ANY);
 	if (err)
 		return raise_error(err, "follow", "");
@@ -416,7 +440,8 @@ static PyMethodDef methods[] = {
 	{"append", session_append, METH_O, "append(block) -> None"},
 	{"translation_unit", session_translation_unit, METH_NOARGS, "translation_unit() -> dict"},
 	{"load_program", session_load_program, METH_VARARGS, "load_program(name, code) -> None"},
-	{"add_victim", session_add_victim, METH_O, "add_victim(tgid) -> None"},
+	{"open_records", session_open_records, METH_NOARGS, "open_records() -> tuple[int, bytes]"},
+	{"add_victim", session_add_victim, METH_O, "add_victim(number) -> None"},
 	{"enable_stats", session_enable_stats, METH_NOARGS, "enable_stats() -> int"},
 	{"close", session_close, METH_NOARGS, "close() -> None\n\nDetaches and unloads."},
 	{NULL, NULL, 0, NULL},

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import mmap
 import os
 import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import IntFlag
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -37,6 +40,11 @@ class ClockPair(NamedTuple):
 def clock_pair() -> ClockPair:
     """The tightest of a few pairs, read here and now."""
     return ClockPair(*_native.clock_pair(_TRIES))
+
+
+def native_digest() -> str:
+    """Tells builds of the native module apart, and with them the programs that trace."""
+    return hashlib.sha256(Path(_native.__file__).read_bytes()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,22 @@ class RawSpin:
     ends: npt.NDArray[np.int64] = field(repr=False)
 
 
+class Disturb(IntFlag):
+    """How a spinning thread is interrupted on purpose: noisetop/native/probe/disturb.h."""
+
+    TIMER = _native.DISTURB_TIMER
+    SLEEP = _native.DISTURB_SLEEP
+    TIMEOUT = _native.DISTURB_TIMEOUT
+    CALL = _native.DISTURB_CALL
+    WAKE = _native.DISTURB_WAKE
+    FAULT = _native.DISTURB_FAULT
+
+
+UNDISTURBED = Disturb(0)
+FROM_OTHERS = Disturb.CALL | Disturb.WAKE
+"""What takes a second CPU."""
+
+
 @dataclass(slots=True)
 class SpinProcess:
     """A context manager: a process with one spinning thread for each CPU, ready to begin.
@@ -97,6 +121,10 @@ class SpinProcess:
     group: int = 0
     """Process group to join; 0: one of its own."""
     name: str = NAME
+    disturb: Disturb = UNDISTURBED
+    """What interrupts the first thread, which is bound to a CPU, between slices of its loop."""
+    sender_cpu: int = 0
+    """Where FROM_OTHERS comes from."""
     pid: int = 0
     _memories: list[mmap.mmap] = field(default_factory=list)
     _reaped: bool = False
@@ -106,7 +134,10 @@ class SpinProcess:
         try:
             self._memories = [mmap.mmap(-1, size) for _ in self.cpus]
             self.pid = _native.spin_start(
-                [*map(self._thread, self._memories, self.cpus)], self.group
+                [*map(self._thread, self._memories, self.cpus)],
+                self.group,
+                self.disturb,
+                self.sender_cpu,
             )
         except OSError as error:
             self.close()
@@ -166,6 +197,8 @@ class SpinProcess:
             )
         if step == "priority" and code == errno.EBUSY:
             return NoisetopError(f"the kernel has no room for priority {self.priority}")
+        if step == "disturb":
+            return NoisetopError(f"cannot interrupt CPU {cpu} on purpose: {os.strerror(code)}")
         if step == "counter":
             return NoisetopError(f"the counter of CPU {cpu} is too slow to measure with")
         return NoisetopError(f"cannot start spinning ({step}): {os.strerror(code)}")
@@ -213,9 +246,10 @@ class SpinProcess:
 
     def done(self) -> bool:
         """Whether all loops have ended. Raises NoisetopError when the process was killed."""
+        ended = self.ended()  # before the states: the last one that is done ends the process
         if all(state["state"] == "done" for state in self._states()):
             return True
-        if self.ended():
+        if ended:
             raise NoisetopError("the spinning process was killed before it had finished")
         return False
 

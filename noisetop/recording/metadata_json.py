@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from noisetop.counters.period import PeriodCounters, counters_from_file
 from noisetop.events.interruption import Interruptions, Source
+from noisetop.events.task_directory import Details, TaskDirectory
+from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
+from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait, WaitBook
 from noisetop.recording.recording import Recording
 
@@ -61,15 +64,29 @@ def about_from_dict(content: dict[str, Any]) -> About:
     )
 
 
+_VICTIM_TIMES = (
+    "wall_ns",
+    "on_cpu_ns",
+    "self_ns",
+    "throttled_ns",
+    "blocked_ns",
+    "unattributed_ns",
+    "run_ns",
+    "delay_ns",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """What is complete only after all chunks of a recording were read."""
 
     sources: list[Source]
     tasks: dict[int, str]
+    directory: TaskDirectory
     triggers: list[Trigger]
     waits: WaitBook
     stacks: dict[int, tuple[str, ...]]
+    victims: dict[int, VictimTime]
 
 
 def names_as_dict(recording: Recording) -> dict[str, Any]:
@@ -77,19 +94,26 @@ def names_as_dict(recording: Recording) -> dict[str, Any]:
     return {
         "sources": [list(source.path) for source in recording.sources],
         "tasks": {str(tid): name for tid, name in sorted(recording.tasks.items())},
+        "task_infos": infos_as_dict(recording.directory.infos),
+        **recording.directory.details.to_file(),
         "triggers": [list(trigger) for trigger in recording.triggers],
         "waits": waits_as_dict(recording.waits.by_task()),
+        "victims": [victim_as_list(one) for one in recording.victims.values()],
         "stacks": {str(key): list(stack) for key, stack in sorted(recording.stacks.items())},
     }
 
 
 def names_from_dict(content: dict[str, Any]) -> Named:
     """Raises KeyError, TypeError, ValueError or AttributeError on what we did not write."""
+    tasks, details = tasks_from_dict(content["tasks"]), Details()
+    details.add(content)
     return Named(
         sources=sources_from_list(content["sources"]),
-        tasks=tasks_from_dict(content["tasks"]),
+        tasks=tasks,
+        directory=TaskDirectory(tasks, infos_from_dict(content.get("task_infos", {})), details),
         triggers=triggers_from_list(content.get("triggers", [Trigger()])),
         waits=WaitBook.of(waits_from_dict(content.get("waits", {}))),
+        victims={one.tid: one for one in map(victim_from_list, content.get("victims", []))},
         stacks={
             int(key): tuple(map(str, stack)) for key, stack in content.get("stacks", {}).items()
         },
@@ -109,12 +133,36 @@ def recording_of(
         read_chunks=read_chunks,
         triggers=names.triggers,
         waits=names.waits,
+        victims=names.victims,
         stacks=names.stacks,
         counters=about.counters,
         tasks=names.tasks,
+        directory=names.directory,
         ended=about.ended,
         damage=about.damage,
     )
+
+
+def victim_as_list(one: VictimTime) -> list[Any]:
+    """Ready for the json module; victim_from_list() is its inverse."""
+    contention = [[list(source.path), ns] for source, ns in one.contention.items()]
+    times = [getattr(one, name) for name in _VICTIM_TIMES]
+    return [one.tid, *times, dict(one.noise_ns), contention]
+
+
+def victim_from_list(content: Any) -> VictimTime:
+    """Raises ValueError or TypeError on what we did not write."""
+    tid, *times, noise_ns, contention = content
+    named = {name: int(ns) for name, ns in zip(_VICTIM_TIMES, times, strict=True)}
+    found = VictimTime(
+        tid=int(tid),
+        noise_ns={str(origin): int(ns) for origin, ns in noise_ns.items()},
+        contention={Source(tuple(map(str, path))): int(ns) for path, ns in contention},
+        **named,
+    )
+    if not found.adds_up():
+        raise ValueError("the time of a victim does not add up")
+    return found
 
 
 def waits_as_dict(waits: Mapping[int, TaskWait]) -> dict[str, Any]:
@@ -154,6 +202,21 @@ def sources_from_list(paths: Iterable[Any]) -> list[Source]:
     if not all(source.path for source in sources):
         raise ValueError("a source without a name")
     return sources
+
+
+def infos_as_dict(infos: Mapping[int, TaskInfo]) -> dict[str, Any]:
+    """By tid."""
+    return {str(tid): list(astuple(info)) for tid, info in sorted(infos.items())}
+
+
+def infos_from_dict(content: dict[str, Any]) -> dict[int, TaskInfo]:
+    """Inverse of infos_as_dict()."""
+    infos = {}
+    for tid, (tgid, parent, kernel, cgroup, started_ns) in content.items():
+        infos[int(tid)] = TaskInfo(
+            int(tgid), int(parent), bool(kernel), int(cgroup), int(started_ns)
+        )
+    return infos
 
 
 def tasks_from_dict(content: dict[str, Any]) -> dict[int, str]:

@@ -6,29 +6,25 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.events.layout import Events, Layout
-from noisetop.recording.growing_events import GrowingEvents
 from noisetop.tables.dictionary import DictionaryEncoder
 
 
 class OccurringSymbols:
-    """Follows the blocks of a file while others append to it, each address given out once."""
+    """Looks through records, and gives out each address once."""
 
-    def __init__(self, fd: int, layout: Layout, offset: int) -> None:
-        """``fd`` is open for reading; its first block begins at byte ``offset``."""
+    def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._events = GrowingEvents(fd, layout, offset)
         self._encoder = DictionaryEncoder(1)
         self._functions = np.zeros(256, bool)
         for number, kind in layout.kinds.items():
             self._functions[number] = kind.identity == "function"
 
-    def new_addresses(self) -> list[int]:
-        """Addresses in the blocks that became whole since the last call and were not in earlier
-        ones, in the order of their first occurrence. Raises OSError."""
+    def new_addresses(self, events: Events) -> list[int]:
+        """Addresses in these records that were not in earlier ones, in the order of their first
+        occurrence."""
         found: list[int] = []
-        for events in self._events.new():
-            self._note(self._of_intervals(events), found)
-            self._note(self._of_triggers(events), found)
+        self._note(self._of_intervals(events), found)
+        self._note(self._of_triggers(events), found)
         return found
 
     def _of_intervals(self, events: Events) -> npt.NDArray[np.uint64]:

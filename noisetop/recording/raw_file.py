@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,9 @@ from noisetop.events.interruption import Interruptions
 from noisetop.events.layout import Events, Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import SymbolTable
+from noisetop.events.task_directory import DETAILS, Details, TaskDirectory
+from noisetop.events.victim_time import ANY_TASK
+from noisetop.recording.growing_events import GrowingEvents
 from noisetop.recording.occurring_symbols import OccurringSymbols
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording
@@ -39,6 +42,17 @@ MAGIC = b"noisetop recording 1\n"
 _MAX_HEAD_BYTES = 64 << 20
 _CHUNK_BYTES = 8 << 20
 _MAX_REASON = 80
+
+
+class ProcessReader(Protocol):
+    """Looks up who tasks are; a noisetop.tracing.process_watch.ProcessWatch."""
+
+    def note(self, names: npt.NDArray[np.void]) -> None:
+        """Takes records of ``struct noise_task_name``."""
+
+    def news(self) -> dict[str, Any]:
+        """What is new since the last call, as noisetop.events.task_directory.Details.add() takes
+        it; empty where nothing is."""
 
 
 class SpoolWriter:
@@ -56,10 +70,19 @@ class SpoolWriter:
         self._layout = layout
         self._append = append or partial(_write_all, fd)
         self._names: Names | None = None
-        self._occurring: OccurringSymbols | None = None
+        self._occurring = OccurringSymbols(layout)
+        self._events: GrowingEvents | None = None
+        self._processes: ProcessReader | None = None
 
-    def write_head(self, metadata: dict[str, Any], names: Names, cpus: tuple[int, ...]) -> None:
-        """Everything that must be known to read the file after a crash."""
+    def write_head(
+        self,
+        metadata: dict[str, Any],
+        names: Names,
+        cpus: tuple[int, ...],
+        processes: ProcessReader | None = None,
+    ) -> None:
+        """Everything that must be known to read the file after a crash. ``processes`` is told the
+        names in what is written later, and its news are written as well."""
         head = {
             "layout": self._layout.description,
             "metadata": metadata,
@@ -71,20 +94,32 @@ class SpoolWriter:
         line = json.dumps(head).encode()
         line += b" " * (-(len(MAGIC) + len(line) + 1) % 8)
         self._append(MAGIC + line + b"\n")
-        self._names = names
-        self._occurring = OccurringSymbols(self.fd, self._layout, len(MAGIC) + len(line) + 1)
+        self._names, self._processes = names, processes
+        self._events = GrowingEvents(self.fd, self._layout, len(MAGIC) + len(line) + 1)
 
-    def symbols_block(self) -> bytes:
+    def names_blocks(self) -> bytes:
         """Names of the functions that occur for the first time in what was written since the last
-        call; empty where there is none. A file cut short keeps the names that it got so far.
+        call, and who the tasks in it are; empty where nothing is new. A file cut short keeps the
+        names that it got so far.
 
         Raises OSError when the file cannot be read.
         """
-        if self._names is None or self._occurring is None:
+        if self._names is None or self._events is None:
             return b""
-        addresses = self._occurring.new_addresses()
+        addresses: list[int] = []
+        for events in self._events.new():
+            addresses += self._occurring.new_addresses(events)
+            self._note_processes(events)
         symbols = self._names.symbols().subset(addresses) if addresses else SymbolTable()
-        return _block(self._layout, "SYMBOLS", _padded(symbols.pack())) if symbols else b""
+        blocks = _block(self._layout, "SYMBOLS", _padded(symbols.pack())) if symbols else b""
+        news = self._processes.news() if self._processes else {}
+        return blocks + (_json_block(self._layout, news) if news else b"")
+
+    def _note_processes(self, events: Events) -> None:
+        told = self._layout.task_name
+        if self._processes is not None and told is not None:
+            names = events["flags"] & self._layout.flags["NAME"] != 0
+            self._processes.note(events[names].view(told))
 
     def write_end(
         self,
@@ -93,9 +128,9 @@ class SpoolWriter:
         ended: str,
         stacks: dict[int, tuple[str, ...]] | None = None,
     ) -> None:
-        """Marks the recording as whole, once the symbols that are not written yet are."""
-        if symbols := self.symbols_block():
-            self._append(symbols)
+        """Marks the recording as whole, once the names that are not written yet are."""
+        if names := self.names_blocks():
+            self._append(names)
         end = {"end_ns": end_ns, "stacks": stacks or {}, "ended": ended}
         self._append(_json_block(self._layout, counters.to_file() | end))
 
@@ -139,6 +174,8 @@ class _Blocks:
     cpu_counters: npt.NDArray[np.void] | None = None
     """The last ones of all CPUs."""
     said: dict[str, Any] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)
+    """Who the processes are."""
     start_ns: int = 0
     damage: str = ""
 
@@ -184,14 +221,17 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
         irq_actions={int(irq): tuple(names) for irq, names in head["irq_actions"].items()},
         symbols=lambda: blocks.symbols,
     )
-    reader = RecordReader(layout, names)
+    own_pid = int(head["metadata"].get("own_pid", 0))
+    reader = RecordReader(layout, names, own_pid=own_pid)
     said = blocks.said
     cpus = tuple(map(int, head["cpus"]))
+    follows = dict(head["metadata"]).get("victims", ANY_TASK) != ANY_TASK
     end_ns = int(said.get("end_ns") or _last_end_ns(content, blocks, layout))
     if end_ns < blocks.start_ns:
         raise ValueError("it ends before it starts")
     return Recording(
         metadata=dict(head["metadata"]),
+        directory=TaskDirectory(reader.tasks, reader.task_names.infos, blocks.details),
         cpus=cpus,
         start_ns=blocks.start_ns,
         end_ns=end_ns,
@@ -199,9 +239,10 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
         triggers=reader.join.triggers,
         waits=reader.waits,
         stacks=_stacks_of(said),
-        read_chunks=lambda: _chunks(path, content, blocks, reader),
+        read_chunks=lambda: _chunks(path, content, blocks, reader, end_ns, follows),
         counters=_counters_of(dict(head["metadata"]) | said, blocks, layout, cpus),
         tasks=reader.tasks,
+        victims=reader.victims.told,
         ended=str(said.get("ended", "")),
         damage=blocks.damage or ("" if "end_ns" in said else "it was cut short"),
     )
@@ -251,7 +292,9 @@ def _take(
     elif kind == "START":
         blocks.start_ns = int.from_bytes(content[offset : offset + 8], "little")
     elif kind == "JSON":
-        blocks.said.update(json.loads(content[offset : offset + length]))
+        said = json.loads(content[offset : offset + length])
+        blocks.details.add({key: said.pop(key) for key in DETAILS if key in said})
+        blocks.said.update(said)
     elif kind == "SYMBOLS":
         table = SymbolTable.unpack(content[offset : offset + length])
         blocks.symbols = blocks.symbols.joined(table, complete=blocks.symbols_complete)
@@ -292,13 +335,19 @@ def _stacks_of(said: dict[str, Any]) -> dict[int, tuple[str, ...]]:
 
 
 def _chunks(
-    path: Path, content: mmap.mmap, blocks: _Blocks, reader: RecordReader
+    path: Path,
+    content: mmap.mmap,
+    blocks: _Blocks,
+    reader: RecordReader,
+    end_ns: int,
+    follows: bool,
 ) -> Iterator[Interruptions]:
-    reader.restart()
+    reader.restart(blocks.start_ns, follows=follows)
     for batch in read_ahead(_batches(path, content, blocks, reader)):
         with _damage_told(path):
             table = reader.join_triggers(batch)
         yield table
+    reader.victims.close(end_ns)
 
 
 def _batches(

@@ -8,7 +8,9 @@ from typing import Any
 
 from noisetop.counters.period import PeriodCounters
 from noisetop.events.interruption import Interruptions, Source, interrupting
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
+from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import WaitBook
 
 
@@ -36,6 +38,11 @@ class Recording:
     """Side figures of the period, without events that take no time."""
     tasks: dict[int, str] = field(default_factory=dict)
     """Names of victims by tid; complete only after all chunks were read."""
+    victims: dict[int, VictimTime] = field(default_factory=dict)
+    """Where the time of each victim thread went, by tid; complete only after all chunks were read,
+    empty where the records do not tell."""
+    directory: TaskDirectory = field(default_factory=TaskDirectory)
+    """Who the tasks are; complete only after all chunks were read."""
     ended: str = ""
     """Why it ended, in words for the user; empty: as asked."""
     damage: str = ""

@@ -22,18 +22,27 @@ from noisetop.columns.noise import (
     SourceRow,
     class_columns,
     cpu_row,
-    label_of,
     source_rows,
 )
 from noisetop.columns.side_tables import side_tables, table_lines
+from noisetop.columns.tasks import TaskNamer
+from noisetop.columns.victims import TITLE, shown_victims, victim_lines
 from noisetop.counters.losses import LossesSection
 from noisetop.counters.section import sections
 from noisetop.diagnosis import Diagnosis
 from noisetop.diagnosis.brief import brief_lines
 from noisetop.errors import UsageError
-from noisetop.events.interruption import CLASSES
+from noisetop.events.interruption import in_class_order
 from noisetop.recording.recording import Recording
-from noisetop.report.causes import by_line, by_trigger, stack_lines, wait_lines, who_lines
+from noisetop.report.causes import (
+    by_lines,
+    part_text,
+    short_lived_lines,
+    stack_lines,
+    wait_lines,
+    who_lines,
+)
+from noisetop.report.processes import process_lines
 from noisetop.report.verdict import verdict_rows
 from noisetop.summary.summary import SourceSummary, Summary
 from noisetop.summary.worst import WorstInterruption
@@ -64,24 +73,31 @@ class Report:
     diagnosis: Diagnosis
 
 
-def report_lines(report: Report, *, width: int, top: int, histogram_of: str) -> Iterator[str]:
+def report_lines(
+    report: Report, *, width: int, top: int, histogram_of: str, verbose: bool = False
+) -> Iterator[str]:
     """The report, line by line. Lines stay within ``width`` cells where the figures allow.
 
     ``top``: how many sources; ``histogram_of``: part of the path of the sources to count, all if
-    empty. Raises UsageError when no source has it.
+    empty; ``verbose``: also command lines. Raises UsageError when no source has it.
     """
     histogram = _histogram_lines(report.summary, histogram_of)
     yield from _head_lines(report, width)
     yield from fit(_body_lines(report, width, top, histogram_of, histogram), width)
+    if verbose:
+        processes = process_lines(report.summary, report.worst)
+        yield from fit(_section("Processes", processes), width)
 
 
 def _body_lines(
     report: Report, width: int, top: int, histogram_of: str, histogram: Iterable[str]
 ) -> Iterator[str]:
+    yield from _section(TITLE, victim_lines(shown_victims(report.summary, top)))
     yield from _section("CPUs", _cpu_lines(report.summary))
     yield from _section("Sources", _source_lines(report.summary, top, width))
     yield from _section("Triggers", who_lines(report.summary, top))
     yield from _section("Causes (details: noisetop diagnose)", _cause_lines(report, width))
+    yield from _section("Short-lived tasks", short_lived_lines(report.summary, top))
     yield from _section("Waits: runnable, not running", wait_lines(report.summary, top, width))
     everywhere = (report.summary.all_cpus(),)
     for table in side_tables(report.summary):
@@ -164,7 +180,7 @@ def _cpu_lines(summary: Summary) -> Iterator[str]:
     if len(rows) > 1:
         rows.append(cpu_row(summary, summary.all_cpus()))
     yield from aligned((CPU, CPU_COST, *CPU_FIGURES, MAX_SINGLE_AT, CPU_SELF, CPU_IDLE), rows)
-    present = [name for name in CLASSES if any(name in row.classes for row in rows)]
+    present = in_class_order(name for row in rows for name in row.classes)
     if present:
         yield ""
         yield from aligned((CPU, *(class_columns(name)[1] for name in present)), rows)
@@ -173,7 +189,7 @@ def _cpu_lines(summary: Summary) -> Iterator[str]:
 def _source_lines(summary: Summary, top: int, width: int) -> Iterator[str]:
     """Figures and path in one line where that fits for all, else the path above its figures."""
     rows = [row for row in source_rows(summary, summary.all_cpus()) if row.source.count]
-    shown = rows[:top]
+    shown, namer = rows[:top], TaskNamer(summary)
     columns = (SOURCE_COST, *SOURCE_FIGURES, SOURCE_ORIGIN)
     lines = list(aligned((*columns, SOURCE), shown))
     fits = max(map(len, lines)) <= width
@@ -181,7 +197,7 @@ def _source_lines(summary: Summary, top: int, width: int) -> Iterator[str]:
     yield from [header] if fits else [SOURCE.title, header]
     for row, line in zip(shown, figures, strict=True):
         yield from [line] if fits else [row.label, line]
-        yield from by_line(row, width)
+        yield from by_lines(row, namer, width)
     if rest := rows[top:]:
         net = format_ns(sum(row.source.net_ns for row in rest))
         yield f"and {len(rest)} more with {net} net in total: --top {len(rows)}"
@@ -203,18 +219,18 @@ def _more_idle(rest: Sequence[SourceRow]) -> Iterator[str]:
 
 
 def _worst_lines(report: Report, width: int) -> Iterator[str]:
+    namer = TaskNamer(report.summary)
     for number, one in enumerate(report.worst, 1):
         interval = one.interval
         moment_s = (interval.start_ns - report.summary.start_ns) / _NS_PER_S
-        name = report.summary.tasks.get(one.victim_tid, "")
         yield (
             f"{number:>2}  {format_ns(interval.noise_ns)} on CPU {interval.cpu}"
-            f" at {moment_s:.6f} s, victim {printable(f'{name} {one.victim_tid}'.strip())}"
+            f" at {moment_s:.6f} s, victim {namer.name(one.victim_tid)}"
         )
         above: list[str] = []
         for part in one.parts:
             after = format_ns(part.start_ns - interval.start_ns)
-            what = "  " * part.depth + label_of(part.source) + by_trigger(part.trigger)
+            what = "  " * part.depth + part_text(part, namer)
             yield f"    +{after:<8} {format_ns(part.net_ns):>8}  {what}"
             stack = stack_lines(report.recording, part.trigger, width)
             if stack != above:  # what interrupts and what that runs have one trigger

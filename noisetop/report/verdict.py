@@ -28,7 +28,7 @@ def verdict_rows(
     if worst:
         yield "worst", _worst(summary, worst[0])
     if own := everywhere.by_origin.get(Origin.SELF.label):
-        yield "self", f"{format_ns(own)} beside it that the victims caused themselves"
+        yield "self", f"{format_ns(own)} net, self-inflicted, not counted above"
     if everywhere.external_ns and everywhere.external:
         top = everywhere.external[0]
         whole_ns = sum(one.rank_ns for one in everywhere.external)

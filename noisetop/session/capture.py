@@ -75,14 +75,16 @@ class Capture:
         """Writes what must come before the first event. Raises NoisetopError."""
         self._writer = SpoolWriter(self._fd, tracer.layout, tracer.append)
         try:
-            self._writer.write_head(_metadata(tracer), tracer.names, tracer.target.cpus)
+            self._writer.write_head(
+                _metadata(tracer), tracer.names, tracer.target.cpus, tracer.processes
+            )
         except OSError as error:
             raise NoisetopError(f"cannot write {self.spool}: {error.strerror}") from None
         self.noise_so_far = NoiseSoFar(self._fd, tracer.layout, os.fstat(self._fd).st_size)
 
-    def symbols_block(self) -> bytes:
-        """See SpoolWriter.symbols_block()."""
-        return self._writer.symbols_block()
+    def names_blocks(self) -> bytes:
+        """See SpoolWriter.names_blocks()."""
+        return self._writer.names_blocks()
 
     def end(self, tracer: Tracer, reason: str) -> None:
         """Writes the last block, once the window has ended. A full disk leaves it out."""
@@ -118,6 +120,8 @@ def _metadata(tracer: Tracer) -> dict[str, object]:
         "command": shlex.join(["noisetop", *sys.argv[1:]]),
         "target": tracer.target.title,
         "pid": tracer.target.pid,
+        "victims": tracer.target.victims,
+        "own_pid": tracer.own_pid,
         "housekeeping": format_cpu_list(tracer.housekeeping),
         "started": now.isoformat(timespec="milliseconds"),
         "missing": tracer.unavailable(),

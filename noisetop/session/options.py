@@ -8,7 +8,8 @@ from pathlib import Path
 
 from noisetop.errors import UsageError
 from noisetop.machine import affinity, system
-from noisetop.machine.tasks import status_fields
+from noisetop.machine.files import Files
+from noisetop.session.victims import process_target, thread_target
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.tracing.backend import BACKENDS
 from noisetop.tracing.target import Target
@@ -40,8 +41,19 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
         "-c", "--cpus", metavar="LIST", help="CPUs, as in 2-3,6; default: isolated CPUs, else all"
     )
     what.add_argument("-C", "--cpu", dest="cpus", help=argparse.SUPPRESS)
-    what.add_argument("-p", "--pid", type=int, help="a process, with all its threads")
-    what.add_argument("--follow", action="store_true", help="with -p: also its child processes")
+    what.add_argument(
+        "-p",
+        "--pid",
+        metavar="PID[,PID]",
+        help="processes with all their threads, by PID or name",
+    )
+    what.add_argument(
+        "-t",
+        "--tid",
+        metavar="TID[,TID]",
+        help="single threads, also of the kernel, by TID or name",
+    )
+    what.add_argument("--follow", action="store_true", help="with -p: also the child processes")
     what.add_argument(
         "--cgroup", metavar="PATH", type=Path, help="all processes of a control group (cgroup v2)"
     )
@@ -100,18 +112,26 @@ def ring_records(args: argparse.Namespace) -> int:
 
 def target_of(args: argparse.Namespace) -> Target:
     """What the options ask to watch. Raises UsageError."""
-    if args.pid is not None and args.cgroup is not None:
-        raise UsageError("give -p or --cgroup, not both")
+    if len(given := named_victims(args)) > 1:
+        raise UsageError(f"give one of -p, -t and --cgroup, not {' and '.join(given)}")
     if args.follow and args.pid is None:
         raise UsageError("--follow goes with -p")
-    if args.pid is not None or args.cgroup is not None:
-        cpus = system.online_cpus() if args.cpus is None else _cpus_of(args)
-        if args.cgroup is not None:
-            return cgroup_target(args.cgroup, cpus)
-        return process_target(args.pid, cpus, follow=args.follow)
-    if args.cpus is not None:
-        return cpu_target(_cpus_of(args))
-    return cpu_target(system.isolated_cpus() or system.online_cpus())
+    if not given:
+        if args.cpus is not None:
+            return cpu_target(_cpus_of(args))
+        return cpu_target(system.isolated_cpus() or system.online_cpus())
+    cpus = system.online_cpus() if args.cpus is None else _cpus_of(args)
+    if args.cgroup is not None:
+        return cgroup_target(args.cgroup, cpus)
+    if args.tid is not None:
+        return thread_target(args.tid, cpus, Files())
+    return process_target(args.pid, cpus, Files(), follow=args.follow)
+
+
+def named_victims(args: argparse.Namespace) -> list[str]:
+    """The options given that say who the victims are."""
+    values = {"-p": args.pid, "-t": args.tid, "--cgroup": args.cgroup}
+    return [option for option, value in values.items() if value is not None]
 
 
 def _cpus_of(args: argparse.Namespace) -> tuple[int, ...]:
@@ -140,30 +160,24 @@ def cgroup_target(path: Path, cpus: tuple[int, ...]) -> Target:
     return Target(cpus, title=f"cgroup {path}", cgroup_id=folder.stat().st_ino, cgroup_level=level)
 
 
-def process_target(
-    pid: int, cpus: tuple[int, ...], name: str | None = None, *, follow: bool = False
-) -> Target:
-    """PID mode. Raises UsageError when there is no such process."""
-    tgid = _thread_group(pid)
-    if not tgid:
-        raise UsageError(f"there is no process {pid}: see ps -e")
-    if tgid != pid:
-        raise UsageError(f"{pid} is a thread of process {tgid}: use -p {tgid}")
-    title = f"PID {pid} ({name or system.task_name(pid)})"
-    return Target(cpus, pid=pid, title=title, follow=follow)
-
-
-def _thread_group(pid: int) -> int:
-    return int(status_fields(system.read_text(Path(f"/proc/{pid}/status"))).get("Tgid", "0"))
+def command_target(pid: int, name: str, cpus: tuple[int, ...]) -> Target:
+    """A process that we start, with its children."""
+    return Target(cpus, pid=pid, title=f"PID {pid} ({name})", follow=True)
 
 
 def housekeeping_of(args: argparse.Namespace, target: Target) -> tuple[int, ...]:
     """CPUs for our own threads, perhaps none. Raises UsageError."""
     if args.housekeeping is not None:
         return system.cpus_from_list(args.housekeeping)
-    if target.pid and target.pid != os.getpid():
-        return affinity.choose(affinity.allowed_cpus_of(target.pid))
-    return affinity.choose(target.cpus)
+    return affinity.choose(victim_cpus(target))
+
+
+def victim_cpus(target: Target) -> set[int]:
+    """CPUs on which victims may run."""
+    if others := [number for number in target.tasks if number != os.getpid()]:
+        allowed = affinity.allowed_cpus_of_thread if target.tids else affinity.allowed_cpus_of
+        return set().union(*map(allowed, others))
+    return set(target.cpus)
 
 
 def housekeeping_warning(housekeeping: tuple[int, ...], target: Target) -> str:
@@ -173,9 +187,9 @@ def housekeeping_warning(housekeeping: tuple[int, ...], target: Target) -> str:
     """
     if not housekeeping:
         advice = "give one with -H LIST"
-        if not target.pid:
+        if not target.tasks:
             advice = f"watch fewer with -c, or {advice}"
         return f"no housekeeping CPU: noisetop perturbs the measurement: {advice}"
-    if not target.pid and not set(housekeeping).isdisjoint(target.cpus):
+    if not target.tasks and not set(housekeeping).isdisjoint(target.cpus):
         return "housekeeping on a watched CPU perturbs the measurement: choose others with -H"
     return ""

@@ -6,7 +6,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,17 +15,22 @@ from typing import Self
 
 from noisetop.counters.losses import LOSSES
 from noisetop.errors import UsageError
+from noisetop.events.symbols import read_kallsyms
+from noisetop.machine.files import Files
+from noisetop.machine.find_tasks import find_task
 from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import nohz_full_cpus, online_cpus
 from noisetop.session.capture import Capture
 from noisetop.session.notice import notice
 from noisetop.session.options import (
+    command_target,
     housekeeping_of,
     housekeeping_warning,
-    process_target,
+    named_victims,
     ring_records,
     target_of,
 )
+from noisetop.session.run_calibration import RunCalibration
 from noisetop.session.workload import Workload
 from noisetop.text.units import parse_duration
 from noisetop.tracing.backend import choose
@@ -35,6 +40,7 @@ from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 
 _CHECK_INTERVAL_NS = 500_000_000
+_PIDFD_THREAD = os.O_EXCL
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +98,23 @@ class TracedRun:
             housekeeping=self.housekeeping,
             backend=self._backend,
         )
+        self._calibration = RunCalibration(
+            self.target, self.housekeeping, args.faults, compiled=self._backend == "bcc"
+        )
 
     def _prepare_workload(self, args: argparse.Namespace, output_fd: int) -> None:
         """Without -c the command itself is what is watched."""
         self.workload = Workload.prepare(args.workload, output_fd)
         if args.cpus is None:
-            self.target = process_target(
-                self.workload.pid, online_cpus(), args.workload[0], follow=True
-            )
+            self.target = command_target(self.workload.pid, args.workload[0], online_cpus())
 
     def __enter__(self) -> Self:
         self._stack.callback(self.stopper.close)
         if self.workload:
             self._stack.callback(self.workload.close)
-        victim_pid = self.workload.pid if self.workload else self.target.pid
-        if victim_pid:
-            self.stopper.pidfd = os.pidfd_open(victim_pid)
-            self.stopper.process = self.target.title if self.target.pid else "the command"
+        victims = (self.workload.pid,) if self.workload else self.target.tasks
+        self.stopper.pidfds = [_pidfd(victim) for victim in victims]
+        self.stopper.process = self.target.title if self.target.tasks else "the command"
         self._stack.enter_context(catch_signals(self.stopper))
         return self
 
@@ -130,7 +136,11 @@ class TracedRun:
         """
         with self.capture.opened() if self.capture else nullcontext(-1) as spool_fd:
             self._print_notices()
-            with self._new_tracer(spool_fd=spool_fd) as tracer:
+            symbols = read_kallsyms()
+            calibration = self._calibration.find(symbols, self.stopper)
+            with self._new_tracer(
+                spool_fd=spool_fd, symbols=symbols, calibration=calibration
+            ) as tracer:
                 self._start(tracer)
                 try:
                     yield tracer
@@ -154,7 +164,7 @@ class TracedRun:
         """What comes before the window must not take time of it; the command comes last."""
         if self.capture:
             self.capture.write_head(tracer)
-        tracer.start_window(self.capture.symbols_block if self.capture else None)
+        tracer.start_window(self.capture.names_blocks if self.capture else None)
         self.stopper.start()
         if self.workload:
             self.workload.release()
@@ -195,12 +205,21 @@ class TracedRun:
         return self.stopper.reason.endswith("exited")
 
 
+def _pidfd(number: int) -> int:
+    """Of a process or a thread. Raises UsageError when it ended meanwhile."""
+    task = find_task(number, Files())
+    if task is None:
+        raise UsageError(f"{number} has ended: see ps -eL")
+    with suppress(OSError):
+        return os.pidfd_open(number, 0 if task.pid == number else _PIDFD_THREAD)
+    return os.pidfd_open(task.pid)  # kernels before 6.9 have none for threads
+
+
 def _checked_target(args: argparse.Namespace) -> Target:
     """What the options ask to watch; without CPUs where that is the command alone."""
-    if args.workload and not (args.pid is None and args.cgroup is None):
-        raise UsageError("give -p, --cgroup or a command after --, not two of them")
-    explicit = not (args.cpus is None and args.pid is None and args.cgroup is None)
-    target = target_of(args) if explicit or not args.workload else Target(())
+    if args.workload and named_victims(args):
+        raise UsageError("give -p, -t, --cgroup or a command after --, not two of them")
+    target = target_of(args) if args.cpus is not None or not args.workload else Target(())
     cpus = target.cpus or online_cpus()
     if args.entries and not set(nohz_full_cpus()).intersection(cpus):
         raise UsageError("--entries takes a CPU of nohz_full=, and none is watched: leave it out")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from noisetop.counters.period import PeriodCounters
 from noisetop.events.interruption import ENTRY, FAULT
-from noisetop.summary.summary import CpuSummary, SourceSummary, Summary, VictimWait
+from noisetop.events.task_directory import TaskDirectory
+from noisetop.summary.short_lived import STARTED, ShortLived
+from noisetop.summary.summary import CpuSummary, SourceSummary, Summary, Victim, VictimWait
 from noisetop.summary.trigger_totals import TriggerSummary
+from noisetop.text.column import per_second
 
 _FIRST = (
     "duration_ns",
@@ -17,6 +19,7 @@ _FIRST = (
     "unavailable_sources",
     "offline_intervals",
     "waits",
+    "short_lived",
 )
 """Keys that come first, in this order."""
 _ALWAYS = (FAULT, ENTRY)
@@ -34,10 +37,36 @@ def summary_as_dict(summary: Summary) -> dict[str, object]:
         "start_ns": summary.start_ns,
         "end_ns": summary.end_ns,
         **summary.counters.as_dict(),
-        "waits": {str(one.tid): _wait(one) for one in summary.waits},
-        "cpus": {str(cpu.cpu): _cpu(cpu, summary.counters) for cpu in summary.cpus},
+        "victims": [_victim(one, summary.directory) for one in summary.victims],
+        "waits": {str(one.tid): _wait(one, summary.directory) for one in summary.waits},
+        "short_lived": [_short_lived(one, summary) for one in summary.short_lived],
+        "cpus": {str(cpu.cpu): _cpu(cpu, summary) for cpu in summary.cpus},
     }
     return {key: document[key] for key in (*_FIRST, *document)}
+
+
+def _victim(one: Victim, directory: TaskDirectory) -> dict[str, object]:
+    """Its parts add up to ``wall_ns``."""
+    time = one.time
+    return {
+        "tid": time.tid,
+        "name": one.name,
+        **directory.as_dict(time.tid),
+        "wall_ns": time.wall_ns,
+        "on_cpu_ns": time.on_cpu_ns,
+        "noise_ns": dict(time.noise_ns),
+        "self_ns": time.self_ns,
+        "contention_ns": time.contention_ns,
+        "contention": [
+            {"path": list(source.path), "ns": ns}
+            for source, ns in sorted(time.contention.items(), key=lambda pair: -pair[1])
+        ],
+        "throttled_ns": time.throttled_ns,
+        "blocked_ns": time.blocked_ns,
+        "unattributed_ns": time.unattributed_ns,
+        "run_ns": time.run_ns,
+        "delay_ns": time.delay_ns,
+    }
 
 
 def plural(noise_class: str) -> str:
@@ -45,7 +74,7 @@ def plural(noise_class: str) -> str:
     return f"{noise_class[:-1]}ies" if noise_class.endswith("y") else f"{noise_class}s"
 
 
-def _cpu(cpu: CpuSummary, counters: PeriodCounters) -> dict[str, object]:
+def _cpu(cpu: CpuSummary, summary: Summary) -> dict[str, object]:
     side = {name: cpu.side.get(name, ()) for name in (*_ALWAYS, *cpu.side)}
     return {
         "noise_ns": cpu.noise_ns,
@@ -57,13 +86,13 @@ def _cpu(cpu: CpuSummary, counters: PeriodCounters) -> dict[str, object]:
         "max_single_ns": cpu.max_single_ns,
         "max_single_start_ns": cpu.max_single_start_ns,
         "count": sum(one.count + one.idle_count for one in cpu.sources),
-        **(counters.cpu_as_dict(cpu.cpu) if cpu.cpu is not None else {}),
-        "sources": [_source(one) for one in cpu.sources],
+        **(summary.counters.cpu_as_dict(cpu.cpu) if cpu.cpu is not None else {}),
+        "sources": [_source(one, summary.directory) for one in cpu.sources],
         **{plural(name): [_side(one) for one in found] for name, found in side.items()},
     }
 
 
-def _source(one: SourceSummary) -> dict[str, object]:
+def _source(one: SourceSummary, directory: TaskDirectory) -> dict[str, object]:
     return {
         "path": list(one.source.path),
         "class": one.source.noise_class,
@@ -79,7 +108,8 @@ def _source(one: SourceSummary) -> dict[str, object]:
         "mean_ns": round(one.mean_ns),
         "p50_ns": one.percentile_ns(0.5),
         "p99_ns": one.percentile_ns(0.99),
-        "triggers": [_trigger(trigger) for trigger in one.triggers],
+        "triggers": [_trigger(trigger, directory) for trigger in one.triggers],
+        "tasks": [_task(task, directory) for task in one.tasks],
     }
 
 
@@ -98,7 +128,8 @@ def _side(one: SourceSummary) -> dict[str, object]:
     }
 
 
-def _trigger(one: TriggerSummary) -> dict[str, object]:
+def _trigger(one: TriggerSummary, directory: TaskDirectory) -> dict[str, object]:
+    """Who it is is told of a task that acted itself. Of a thread it is who woke that."""
     trigger = one.trigger
     return {
         "label": trigger.label,
@@ -108,6 +139,28 @@ def _trigger(one: TriggerSummary) -> dict[str, object]:
         "context": trigger.context,
         "work": trigger.work,
         "origin": trigger.origin,
+        **directory.as_dict(trigger.tid if trigger.task else 0),
+        **_figures(one),
+    }
+
+
+def _task(one: TriggerSummary, directory: TaskDirectory) -> dict[str, object]:
+    """A task that a thread source stands for; tid 0: several of the same name, where ``parent`` is
+    known those of ``short_lived``."""
+    started = one.trigger.context == STARTED
+    tid = 0 if started else one.trigger.tid
+    parent = {"parent": directory.parent_as_dict(one.trigger.tid)} if started else {}
+    return {
+        "tid": tid,
+        "name": one.trigger.task or directory.name(tid),
+        **directory.as_dict(tid),
+        **parent,
+        **_figures(one),
+    }
+
+
+def _figures(one: TriggerSummary) -> dict[str, object]:
+    return {
         "count": one.count,
         "net_ns": one.net_ns,
         "cost_ns": one.cost_ns,
@@ -115,10 +168,23 @@ def _trigger(one: TriggerSummary) -> dict[str, object]:
     }
 
 
-def _wait(one: VictimWait) -> dict[str, object]:
+def _short_lived(one: ShortLived, summary: Summary) -> dict[str, object]:
+    starter, directory = one.starter, summary.directory
+    return {
+        "name": one.name,
+        "starts": one.starts,
+        "starts_per_s": per_second(one.starts, summary.duration_ns),
+        "count": one.count,
+        "net_ns": one.net_ns,
+        "starter": {"name": directory.name(starter), **directory.as_dict(starter), "pid": starter},
+    }
+
+
+def _wait(one: VictimWait, directory: TaskDirectory) -> dict[str, object]:
     """Count and time by reason."""
     return {
         "name": one.name,
+        **directory.as_dict(one.tid),
         "count": dict(one.wait.count),
         "total_ns": dict(one.wait.total_ns),
         "max_ns": one.wait.max_ns,

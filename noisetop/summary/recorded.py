@@ -8,7 +8,9 @@ from noisetop.summary.summary import Summarizer, Summary
 
 def summary_of(recording: Recording) -> Summary:
     """Aggregates the whole recording; reads it once."""
-    summarizer = Summarizer(recording.cpus, recording.sources, recording.triggers)
+    summarizer = Summarizer(
+        recording.cpus, recording.sources, recording.triggers, recording.directory
+    )
     for chunk in recording.all_chunks():
         summarizer.add(chunk)
     return summary_from(recording, summarizer)
@@ -22,4 +24,5 @@ def summary_from(recording: Recording, summarizer: Summarizer) -> Summary:
         recording.counters,
         tasks=recording.tasks,
         waits=recording.waits.by_task(),
+        victims=recording.victims,
     )

@@ -18,14 +18,25 @@ from noisetop.counters.period import PeriodCounters
 from noisetop.counters.section import event_classes
 from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
+from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import OTHER, TaskWait
 from noisetop.summary.cost import cost_of, cost_range, entry_kind
 from noisetop.summary.max_single import LongestIntervals
-from noisetop.summary.trigger_totals import TriggerSummary, TriggerTotals, largest_first
+from noisetop.summary.short_lived import ShortLived, StartedTasks, with_short_lived
+from noisetop.summary.trigger_totals import (
+    TASKS,
+    TriggerSummary,
+    TriggerTotals,
+    largest_first,
+)
 from noisetop.tables.group_sums import COUNT, TOTAL, Sums, counted, no_sums, widened
 from noisetop.tables.histogram import BUCKETS, Counts, percentile_ns
 from noisetop.tables.rows import select
+
+_TASKS_KEPT = 1024
+"""Tasks of a source on one CPU that are told apart: those that come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,9 @@ class SourceSummary:
     """Those of ``count`` that carry the cost of an entry into the kernel or of a switch."""
     entry: EntryCost | None = None
     """That cost; None: not calibrated."""
+    tasks: tuple[TriggerSummary, ...] = ()
+    """Of a thread the tasks that ran, by the ``tid`` of what stands for a trigger, or
+    ShortLived.trigger; largest first, together ``count`` and ``net_ns``."""
 
     @property
     def cost_ns(self) -> int | None:
@@ -170,6 +184,20 @@ class VictimWait:
 
 
 @dataclass(frozen=True, slots=True)
+class Victim:
+    """A thread, and where its time went."""
+
+    name: str
+    time: VictimTime
+
+    @property
+    def lost_ns(self) -> int:
+        """What it could have used and did not get."""
+        time = self.time
+        return time.wall_ns - time.on_cpu_ns - time.self_ns - time.blocked_ns
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """Everything that a view shows about a period."""
 
@@ -182,6 +210,12 @@ class Summary:
     """Names of victims by tid."""
     waits: tuple[VictimWait, ...] = ()
     """Of the victims, longest first."""
+    victims: tuple[Victim, ...] = ()
+    """Where the time of each of them went; who lost most first."""
+    short_lived: tuple[ShortLived, ...] = ()
+    """Tasks that are started again and again, most starts first."""
+    directory: TaskDirectory = field(default_factory=TaskDirectory, compare=False)
+    """Who the tasks are; of a running trace it grows."""
 
     @property
     def duration_ns(self) -> int:
@@ -235,6 +269,7 @@ def merge(parts: Sequence[SourceSummary]) -> SourceSummary:
         origin=worst.origin,
         entries=sum(part.entries for part in parts),
         entry=worst.entry,
+        tasks=largest_first(one for part in parts for one in part.tasks),
     )
 
 
@@ -261,6 +296,11 @@ def _longest_first(
         for tid, wait in waits.items()
     ]
     return tuple(sorted(found, key=lambda one: (-one.wait.sum_ns, one.tid)))
+
+
+def _victims(victims: Mapping[int, VictimTime], tasks: Mapping[int, str]) -> tuple[Victim, ...]:
+    found = [Victim(tasks.get(tid, ""), time) for tid, time in victims.items()]
+    return tuple(sorted(found, key=lambda one: (-one.lost_ns, -one.time.run_ns, one.time.tid)))
 
 
 class Total(NamedTuple):
@@ -298,6 +338,8 @@ class Summarizer:
     cpus: tuple[int, ...]
     sources: Sequence[Source]
     triggers: Sequence[Trigger]
+    directory: TaskDirectory = field(default_factory=TaskDirectory)
+    """Who the tasks are; may grow between calls."""
     _rows: list[_Row] = field(default_factory=list)
     """Of the figures."""
     _groups: Groups = field(default_factory=lambda: Groups(3))
@@ -312,6 +354,10 @@ class Summarizer:
     earlier: tuple[Total, ...] = ()
     """Totals to count on from, each source and origin of a CPU once."""
     _by_trigger: TriggerTotals = field(init=False)
+    _by_task: TriggerTotals = field(default_factory=lambda: TriggerTotals(TASKS, _TASKS_KEPT))
+    _threads: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    """By source: whether it is a thread."""
+    _started: StartedTasks = field(default_factory=StartedTasks)
 
     def __post_init__(self) -> None:
         self._by_trigger = TriggerTotals(self.triggers)
@@ -330,8 +376,20 @@ class Summarizer:
         carries = (table["flags"] & Flag.ENTRY != 0) | (table["level"] == SIDE_LEVEL)
         self._entries = counted(self._entries, rows[carries], len(self._rows))
         self._by_trigger.add(rows, table["trigger"], table["net_ns"], carries)
+        self._add_threads(table, rows, carries)
         longest = (table["flags"] & Flag.OUTERMOST != 0) & (table["origin"] != Origin.SELF)
         self.intervals.add(select(table, longest))
+
+    def _add_threads(
+        self, table: Interruptions, rows: npt.NDArray[np.uint32], carries: npt.NDArray[np.bool_]
+    ) -> None:
+        """Which tasks ran, where a source is a thread."""
+        fresh = [one.noise_class == "thread" for one in self.sources[len(self._threads) :]]
+        self._threads = np.append(self._threads, np.array(fresh, bool))
+        ran = self._threads.take(table["source"]) & (table["tid"] != 0)
+        threads = select(table, ran)
+        self._by_task.add(rows[ran], threads["tid"], threads["net_ns"], carries[ran])
+        self._started.add(threads, self.directory)
 
     def _rows_of(self, table: Interruptions) -> npt.NDArray[np.uint32]:
         """Row of each interruption; grows the arrays by the rows that are new."""
@@ -353,13 +411,15 @@ class Summarizer:
         counters: PeriodCounters | None = None,
         tasks: dict[int, str] | None = None,
         waits: Mapping[int, TaskWait] | None = None,
+        victims: Mapping[int, VictimTime] | None = None,
     ) -> Summary:
         """What was added so far, as the summary of the period from ``start_ns`` to ``end_ns``."""
         by_cpu: dict[int, list[SourceSummary]] = {cpu: [] for cpu in self.cpus}
         side: dict[int, list[SourceSummary]] = {}
         moments: list[tuple[int, Source, int]] = []
         counters = counters or PeriodCounters()
-        for cpu, is_side, found in self.totals(counters.of(CALIBRATION)):
+        short_lived = self._started.rows(self.directory, start_ns)
+        for cpu, is_side, found in self.totals(counters.of(CALIBRATION), short_lived):
             if not is_side:
                 by_cpu.setdefault(cpu, []).append(found)
             elif found.source.noise_class in event_classes():
@@ -378,11 +438,16 @@ class Summarizer:
             counters.with_events(moments),
             tasks,
             _longest_first(waits or {}, tasks),
+            _victims(victims or {}, tasks),
+            short_lived,
+            self.directory,
         )
 
-    def totals(self, calibration: Calibration) -> list[Total]:
+    def totals(
+        self, calibration: Calibration, short_lived: Sequence[ShortLived] = ()
+    ) -> list[Total]:
         """What was added so far, each source and origin of a CPU once."""
-        rows = zip(self._rows, self._by_row(calibration), strict=True)
+        rows = zip(self._rows, self._by_row(calibration, short_lived), strict=True)
         own = [Total(row.cpu, row.is_side, found) for row, found in rows]
         if not self.earlier:
             return own
@@ -394,13 +459,16 @@ class Summarizer:
             for (cpu, is_side, _, _), parts in same.items()
         ]
 
-    def _by_row(self, calibration: Calibration) -> Iterator[SourceSummary]:
+    def _by_row(
+        self, calibration: Calibration, short_lived: Sequence[ShortLived]
+    ) -> Iterator[SourceSummary]:
         """Row by row. The numbers leave NumPy together: one by one they are most of the cost."""
         noise, idle, carried = self._noise.tolist(), self._idle.tolist(), self._entries.tolist()
         carried += [0] * (len(self._rows) - len(carried))
         histograms = self._histogram.copy()
         entries = [calibration.entry(entry_kind(self.sources[row.source])) for row in self._rows]
         triggers = self._by_trigger.by_row(entries.__getitem__)
+        tasks = self._by_task.by_row(entries.__getitem__)
         for row, about in enumerate(self._rows):
             count, net_ns, max_ns, max_start_ns = noise[row]
             yield SourceSummary(
@@ -416,6 +484,7 @@ class Summarizer:
                 origin=about.origin,
                 entries=carried[row],
                 entry=entries[row],
+                tasks=with_short_lived(tasks.get(row, ()), short_lived, self.directory),
             )
 
     def _cpu(

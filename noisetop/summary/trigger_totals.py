@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,20 @@ KEPT = 64
 OTHERS = Trigger(context="others")
 """Stands for all that came after these."""
 _REST = -1
+
+
+class _Tasks(Sequence[Trigger]):
+    """By tid what stands for a task that ran itself."""
+
+    def __getitem__(self, tid: Any) -> Any:
+        return Trigger(tid=tid)
+
+    def __len__(self) -> int:
+        return 1 << 32
+
+
+TASKS = _Tasks()
+"""Has TriggerTotals add up by the tid of the task that ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +73,24 @@ def largest_first(parts: Iterable[TriggerSummary]) -> tuple[TriggerSummary, ...]
     )
 
 
-def _bounded(parts: Iterable[TriggerSummary]) -> tuple[TriggerSummary, ...]:
-    """Largest first; what is beyond the largest ``KEPT`` joins OTHERS. No trigger comes twice."""
+def _bounded(parts: Iterable[TriggerSummary], kept: int = KEPT) -> tuple[TriggerSummary, ...]:
+    """Largest first; what is beyond the largest ``kept`` joins OTHERS. No trigger comes twice."""
     merged = {part.trigger: part for part in parts}
     others = merged.pop(OTHERS, None)
     ordered = sorted(merged.values(), key=_order)
-    if len(ordered) <= KEPT and others is None:
+    if len(ordered) <= kept and others is None:
         return tuple(ordered)
-    rest = [*ordered[KEPT:], *([others] if others else [])]
-    kept = [*ordered[:KEPT], *([_sum(OTHERS, rest)] if rest else [])]
-    return tuple(sorted(kept, key=_order))
+    rest = [*ordered[kept:], *([others] if others else [])]
+    shown = [*ordered[:kept], *([summed(OTHERS, rest)] if rest else [])]
+    return tuple(sorted(shown, key=_order))
 
 
 def _order(one: TriggerSummary) -> tuple[int, int, Trigger]:
     return -one.rank_ns, -one.count, one.trigger
 
 
-def _sum(trigger: Trigger, parts: Sequence[TriggerSummary]) -> TriggerSummary:
+def summed(trigger: Trigger, parts: Sequence[TriggerSummary]) -> TriggerSummary:
+    """The parts as one under the name of ``trigger``."""
     return TriggerSummary(
         trigger,
         count=sum(part.count for part in parts),
@@ -93,6 +109,8 @@ class TriggerTotals:
     """
 
     triggers: Sequence[Trigger]
+    kept: int = KEPT
+    """Of each source, how many are kept apart."""
     _groups: list[Trigger] = field(default_factory=list)
     _group_of: dict[Trigger, int] = field(default_factory=dict)
     _group_of_number: dict[int, int] = field(default_factory=dict)
@@ -134,7 +152,7 @@ class TriggerTotals:
 
     def _slot(self, row: int, group: int) -> int:
         slots = self._slots.setdefault(row, {})
-        if group not in slots and len(slots) >= KEPT:
+        if group not in slots and len(slots) >= self.kept:
             group = _REST
         if group not in slots:
             slots[group] = self._used
@@ -149,14 +167,17 @@ class TriggerTotals:
         sums, entries = self._sums.tolist(), self._entries.tolist()
         return {
             row: _bounded(
-                TriggerSummary(
-                    OTHERS if group == _REST else self._groups[group],
-                    sums[slot][COUNT],
-                    sums[slot][TOTAL],
-                    sums[slot][LARGEST],
-                    cost_of(sums[slot][TOTAL], entries[slot], entry_of(row)),
-                )
-                for group, slot in slots.items()
+                (
+                    TriggerSummary(
+                        OTHERS if group == _REST else self._groups[group],
+                        sums[slot][COUNT],
+                        sums[slot][TOTAL],
+                        sums[slot][LARGEST],
+                        cost_of(sums[slot][TOTAL], entries[slot], entry_of(row)),
+                    )
+                    for group, slot in slots.items()
+                ),
+                self.kept,
             )
             for row, slots in self._slots.items()
         }

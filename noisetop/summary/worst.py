@@ -33,6 +33,8 @@ class Part:
     """How many others it interrupted in turn."""
     trigger: Trigger
     """Who caused it; empty: not known."""
+    tid: int = 0
+    """Of a thread the task that ran; 0: it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class _Collector:
                 int(row["net_ns"]),
                 _depth(rows, row),
                 triggers[row["trigger"]],
+                int(row["tid"]) if sources[row["source"]].noise_class == "thread" else 0,
             )
             for row in rows
         )
@@ -155,7 +158,11 @@ def summarize_with_worst(
     given all of its chunks as well."""
     intervals = LongestIntervals(keep)
     summarizer = Summarizer(
-        recording.cpus, recording.sources, recording.triggers, intervals=intervals
+        recording.cpus,
+        recording.sources,
+        recording.triggers,
+        recording.directory,
+        intervals=intervals,
     )
     parts = _Parts(intervals)
     for chunk in read_ahead(recording.all_chunks()):

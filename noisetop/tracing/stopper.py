@@ -21,10 +21,10 @@ class Stopper:
 
     duration_ns: int = 0
     """0: no limit."""
-    pidfd: int = -1
-    """Process whose end ends the run."""
+    pidfds: list[int] = field(default_factory=list)
+    """Processes, or threads, whose end ends the run: that of the last one."""
     process: str = ""
-    """What that process is called in the message."""
+    """What they are called in the message."""
     reason: str = ""
     """Why it ended, in words for the user; empty: as asked."""
     stopped: bool = False
@@ -60,20 +60,26 @@ class Stopper:
             moment_ns = min(moment_ns, self._deadline_ns)
         poll = select.poll()
         poll.register(self._wake[0], select.POLLIN)
-        if self.pidfd >= 0:
-            poll.register(self.pidfd, select.POLLIN)
+        for fd in self.pidfds:
+            poll.register(fd, select.POLLIN)
         for fd, _ in [] if self.stopped else _ready(poll, moment_ns):
-            if fd == self.pidfd:
-                self.stop(f"{self.process} exited")
-            elif fd == self._wake[0]:
+            if fd == self._wake[0]:
                 os.read(fd, 64)
+            else:
+                self._exited(fd)
         if self._deadline_ns and time.monotonic_ns() >= self._deadline_ns:
             self.stopped = True
         return self.stopped
 
+    def _exited(self, pidfd: int) -> None:
+        self.pidfds.remove(pidfd)
+        os.close(pidfd)
+        if not self.pidfds:
+            self.stop(f"{self.process} exited")
+
     def close(self) -> None:
         """Closes the descriptors."""
-        for fd in (*self._wake, *([self.pidfd] if self.pidfd >= 0 else [])):
+        for fd in (*self._wake, *self.pidfds):
             os.close(fd)
 
 

@@ -25,6 +25,8 @@ from noisetop.events.interruption import Interruptions
 from noisetop.events.layout import Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import KALLSYMS, SymbolTable, read_kallsyms
+from noisetop.events.task_directory import TaskDirectory
+from noisetop.events.victim_time import ANY_TASK
 from noisetop.machine import affinity, system
 from noisetop.machine.proc_interrupts import softirq_names
 from noisetop.recording.raw_file import offline_block
@@ -33,8 +35,9 @@ from noisetop.tracing.backend import choose
 from noisetop.tracing.cpu_hotplug import HotplugWatch
 from noisetop.tracing.host_numbers import HostNumbers
 from noisetop.tracing.interrupt_vectors import vectors_not_taken
+from noisetop.tracing.names_writer import NamesWriter
 from noisetop.tracing.privileges import explain
-from noisetop.tracing.symbol_writer import SymbolWriter
+from noisetop.tracing.process_watch import ProcessWatch
 from noisetop.tracing.target import Target
 
 RING_RECORDS = 1 << 16
@@ -78,18 +81,25 @@ class Tracer:
     names: Names = field(init=False)
     bpf_ns_per_record: float | None = None
     """Run time of all programs for each record, sampled before the window; None: not measured."""
+    symbols: SymbolTable | None = None
+    """Names of kernel functions; None: they are read when needed."""
+    samples_cost: bool = True
+    """Whether to find out what its programs cost, which takes 0.3 s."""
     calibration: Calibration = NONE
     """What entries cost on this machine; known before the window starts."""
     counters: CountersWatch = field(default_factory=CountersWatch)
     """Side figures; read from the start of the window to its end."""
     host_numbers: HostNumbers = field(init=False)
     """What the kernel calls the tasks of our PID namespace."""
+    processes: ProcessWatch = field(default_factory=ProcessWatch)
+    """Told the names by read(), or while a recording is written by who does that: both know the
+    same."""
     start_ns: int = 0
     end_ns: int = 0
     _session: _native.Session = field(init=False)
     _hotplug: HotplugWatch = field(init=False)
-    _symbol_writer: SymbolWriter | None = None
-    _symbols: SymbolTable | None = None
+    _names_writer: NamesWriter | None = None
+    _complete_ns: int = 0
     _lost: tuple[str, ...] = ()
     _not_taken: frozenset[str] = frozenset()
 
@@ -98,16 +108,15 @@ class Tracer:
             affinity.bind(self.housekeeping)
         self.layout = Layout.from_native(_native.layout())
         self.names = Names(softirq_names(), system.irq_actions(), self._read_symbols)
-        self.reader = RecordReader(self.layout, self.names)
-        self._not_taken = vectors_not_taken()
         self.host_numbers = HostNumbers(has_btf=self.backend != "bcc")
+        self.reader = RecordReader(self.layout, self.names, own_pid=self.own_pid)
+        self._not_taken = vectors_not_taken()
         try:
             self._session = self._open_session()
             if self.backend == "bcc":
                 self._compile()
             self._check_entries()
-            if self.target.follow:
-                self._add_tree()
+            self._add_victims()
             self.counters.open(self)
             self._attach()
         except _native.TracerError as error:
@@ -151,8 +160,8 @@ class Tracer:
         self.counters.close()
         with contextlib.suppress(AttributeError):  # failed before there was one
             self._hotplug.close()
-        if self._symbol_writer is not None:
-            self._symbol_writer.close()
+        if self._names_writer is not None:
+            self._names_writer.close()
         with contextlib.suppress(AttributeError):
             self._session.close()
 
@@ -179,13 +188,26 @@ class Tracer:
                 "leave out --entries"
             )
 
-    def _add_tree(self) -> None:
-        for pid in system.process_tree(self.target.pid):
-            self._session.add_victim(self.host_numbers.task(pid))
+    def _add_victims(self) -> None:
+        """Those that the kernel side looks up; a single process it compares with."""
+        target = self.target
+        numbers = target.tids or target.pids
+        if target.follow:
+            numbers = tuple(one for pid in target.processes for one in system.process_tree(pid))
+        for number in numbers:
+            self._session.add_victim(self.host_numbers.task(number))
 
     def _cgroup_level(self) -> int:
         target = self.target
         return self.host_numbers.cgroup_level(target.cgroup_level) if target.cgroup_id else 0
+
+    @property
+    def own_pid(self) -> int:
+        """This process, as the kernel numbers it; 0 where the kernel does not tell."""
+        try:
+            return self.host_numbers.task(os.getpid())
+        except NoisetopError:  # in a container: only a target needs the number
+            return 0
 
     def _bounded_ring_records(self) -> int:
         """The wanted size, halved until the rings of all CPUs stay within 256 MiB."""
@@ -205,13 +227,16 @@ class Tracer:
         return table.address("tick_sched_timer") or table.address("tick_nohz_handler")
 
     def _read_symbols(self) -> SymbolTable:
-        if self._symbols is None:
-            self._symbols = read_kallsyms()
-        return self._symbols
+        if self.symbols is None:
+            self.symbols = read_kallsyms()
+        return self.symbols
 
     def _attach(self) -> None:
         """Attaches, and samples what the programs cost: the kernel's BPF statistics cost something
         themselves, so they are off again before the window starts."""
+        if not self.samples_cost:
+            self._session.attach()
+            return
         stats_fd = self._enable_stats()
         try:
             self._session.attach()
@@ -242,25 +267,28 @@ class Tracer:
         except _native.TracerError:  # needs CAP_SYS_ADMIN; without it the cost stays unknown
             return -1
 
-    def start_window(self, symbols_block: Callable[[], bytes] | None = None) -> None:
+    def start_window(self, names_blocks: Callable[[], bytes] | None = None) -> None:
         """What begins from now on counts; a recording learns the moment, and as it grows the names
-        that ``symbols_block`` gives."""
+        that ``names_blocks`` gives."""
         self.start_ns = self._session.start_window()
+        self.reader.restart(self.start_ns, follows=self.target.victims != ANY_TASK)
         self._hotplug = HotplugWatch(self.target.cpus, self._cpus_changed)
         self._hotplug.open()
         self.counters.start()
-        if symbols_block is not None:
-            self._symbol_writer = SymbolWriter(symbols_block, self._session.append)
-            self._symbol_writer.start()
+        if names_blocks is not None:
+            self._names_writer = NamesWriter(names_blocks, self._session.append)
+            self._names_writer.start()
 
     def stop_window(self) -> None:
         """Nothing that ends later counts; what ended before is delivered by the next read()."""
         self._hotplug.close()
-        if self._symbol_writer is not None:
-            self._symbol_writer.close()
+        if self._names_writer is not None:
+            self._names_writer.close()
         self.counters.about_to_stop()
         self.end_ns = self._session.stop_window()
         self.counters.stop()
+        if self._names_writer is not None:
+            self._names_writer.write_last()
 
     def _cpus_changed(self, online: frozenset[int], intervals: tuple[OfflineInterval, ...]) -> None:
         """The kernel lets threads of a CPU that goes offline run anywhere: ours are bound again to
@@ -295,9 +323,28 @@ class Tracer:
 
     def read(self) -> Interruptions:
         """What was traced since the last call; all of it once the window has ended."""
-        complete_ns = time.monotonic_ns()
+        self._complete_ns = complete_ns = time.monotonic_ns()
         records = np.frombuffer(self._session.read(), self.layout.event)
-        return self.reader.read(records, last=bool(self.end_ns), complete_ns=complete_ns)
+        batch = self.reader.take(records, last=bool(self.end_ns), complete_ns=complete_ns)
+        table = self.reader.join_triggers(batch)
+        if self.layout.task_name is not None and self._names_writer is None:
+            self.processes.note(batch.names.view(self.layout.task_name))
+            self.processes.news()
+        return table
+
+    @property
+    def directory(self) -> TaskDirectory:
+        """Who the tasks are that read() has met so far; grows."""
+        return TaskDirectory(
+            self.reader.tasks, self.reader.task_names.infos, self.processes.details
+        )
+
+    def settle(self) -> tuple[int, Interruptions, Interruptions]:
+        """After read(), where that is not the last one: up to when it was complete, the threads
+        that went on then, and rows for what nothing accounts for."""
+        _, opened = self._session.open_records()
+        events = np.frombuffer(opened, self.layout.event)
+        return self._complete_ns, *self.reader.settle(events, self._complete_ns)
 
     def append(self, content: bytes) -> None:
         """Writes to the recording, between the blocks of the drain thread: all or nothing.

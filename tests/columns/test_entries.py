@@ -59,8 +59,9 @@ def test_records_become_paths_by_kind() -> None:
     assert not (read["flags"] & Flag.OUTERMOST).any()
 
 
-def test_the_classes_are_those_of_the_kernel_side() -> None:
-    assert {kind.noise_class for kind in layout().kinds.values()} == set(CLASSES)
+def test_the_classes_in_order_are_of_the_kernel_side() -> None:
+    """It may have others: tests/exporters/test_registry.py and tests/report/test_text.py."""
+    assert set(CLASSES) <= {kind.noise_class for kind in layout().kinds.values()}
 
 
 @given(nested_tables(), st.lists(st.tuples(st.integers(0, 90_000), st.integers(1, 9_000))))

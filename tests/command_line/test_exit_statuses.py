@@ -38,12 +38,12 @@ def status_of(monkeypatch: pytest.MonkeyPatch, result: int | BaseException) -> o
 )
 def test_status(
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str],
     result: int | BaseException,
     status: int,
 ) -> None:
     assert status_of(monkeypatch, result) == status
-    told = capsys.readouterr().err
+    told = capfd.readouterr().err
     assert told == (f"noisetop: {result}\n" if isinstance(result, NoisetopError) else "")
 
 

@@ -55,6 +55,7 @@ def test_json_says_why_there_is_none() -> None:
         stored(entry_ns=-1, spread_ns=[-2, 6]),
         stored(entry_ns=7),
         stored(spread_ns=[4]),
+        stored(spread_ns=[4, 10**30]),
         stored(spread_ns=4),
         stored(source="from unheard of"),
         stored(source=None),

@@ -113,7 +113,7 @@ CASES = (
     case("management-controller", "thread", "kipmi"),
     case("migration-thread", "thread", "migration/2"),
     case("monitoring-program", "thread", "turbostat"),
-    case("noisetop-itself", "thread", "noisetop"),
+    case("noisetop-itself", "thread", "own", "noisetop"),
     case("own-threads", "thread", "self"),
     case("softirq-thread", "thread", "ksoftirqd/2"),
     case("system-service", "thread", "systemd"),

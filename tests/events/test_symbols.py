@@ -28,3 +28,14 @@ def test_tables_add_up() -> None:
     both = KERNEL.subset([0xFFFF1000]).joined(KERNEL.subset([0xFFFF2000]), complete=False)
     unpacked = SymbolTable.unpack(both.pack())
     assert [unpacked.name(address) for address in (0xFFFF1000, 0xFFFF2000)] == ["first", "second"]
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_of_several_names_it_is_the_first_however_it_is_found(asked_before: bool) -> None:
+    table = SymbolTable(b"".join(b"00000000ffff%d000 T %s\n" % (at, name) for at, name in [
+        (1, b"one"), (2, b"two"), (2, b"alias"), (3, b"three"),
+    ]))  # fmt: skip
+    if asked_before:
+        assert table.name(0xFFFF1004) == "one"
+    assert table.name(0xFFFF2000) == "two"
+    assert table.name(0xFFFF3000) == "three"

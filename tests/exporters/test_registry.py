@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from noisetop.errors import UsageError
+from noisetop.events.interruption import Source
 from noisetop.exporters import (
     exporter_names,
     exporters_by_suffix,
@@ -17,7 +18,15 @@ from noisetop.exporters import (
 )
 from noisetop.recording.open import open_recording
 from noisetop.recording.recording import Recording
-from tests.recordings import DATA, everything, interruption, recording, table, write_recording
+from tests.recordings import (
+    DATA,
+    everything,
+    fault,
+    interruption,
+    recording,
+    table,
+    write_recording,
+)
 
 RECORDINGS: dict[str, Callable[[], Recording]] = {
     "empty": lambda: recording(cpus=()),
@@ -25,6 +34,10 @@ RECORDINGS: dict[str, Callable[[], Recording]] = {
     "tiny": lambda: recording(table(interruption(10, 20))),
     "idle only": lambda: recording(table(interruption(10, 20, victim=0, tid=0))),
     "everything": everything,
+    "class of a new word": lambda: recording(
+        table(interruption(10, 20), fault(40, 0, source=1)),
+        sources=[Source(("word", "taken")), Source(("beside", "moment"))],
+    ),
     "quiet machine": lambda: open_recording(DATA / "quiet.noisetop"),
     "unloaded machine": lambda: open_recording(DATA / "unloaded.noisetop"),
     "noisy machine": lambda: open_recording(DATA / "noisy.noisetop"),

@@ -15,7 +15,7 @@ from tests.kernel.loads import LIFETIME_S, Workload, prepared, stop
 
 FIRST, SECOND = (os.sched_param(priority) for priority in (1, 2))
 """Priorities: of a victim that normal tasks shall not disturb, and of what does disturb it."""
-_LARGEST_WEIGHT, _LARGE_WEIGHT = -20, -5
+_LARGE_WEIGHT = -15
 
 
 @contextlib.contextmanager
@@ -72,25 +72,45 @@ def kernel_threads(pattern: str) -> list[int]:
     return found
 
 
+def _weigh(pid: int, weight: int) -> None:
+    """Sets the weight of a process among normal tasks."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        os.setpriority(os.PRIO_PROCESS, int(task.name), weight)
+    # Between sessions the weight of each counts, and that of a thread only within its own.
+    with contextlib.suppress(FileNotFoundError):  # CONFIG_SCHED_AUTOGROUP
+        Path(f"/proc/{pid}/autogroup").write_text(str(weight))
+
+
 @contextlib.contextmanager
-def undisturbed(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
-    """A load in action whose victim has real-time priority, so that programs of others do not take
-    turns with it, and whose other threads get most of their CPU."""
+def attentive() -> Iterator[None]:
+    """This process and the commands that it starts meanwhile get as much time as a favoured load.
+
+    It has no real-time priority: with that it would wait in vain for normal tasks that are where it
+    wants to be in the kernel, which has many such places.
+    """
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    _weigh(os.getpid(), _LARGE_WEIGHT)
+    try:
+        yield
+    finally:
+        _weigh(os.getpid(), before)
+
+
+@contextlib.contextmanager
+def favoured(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
+    """A load at rest whose threads get nearly all of the time that normal tasks share. Kernel
+    threads are among those: no load has to wait for one."""
     with prepared(victim_cpu, sender_cpu, *acts) as load:
-        for tid in load.tids.values():
-            os.setpriority(os.PRIO_PROCESS, tid, _LARGE_WEIGHT)
-        os.sched_setscheduler(load.tids["victim"], os.SCHED_FIFO, FIRST)
-        load.begin()
+        _weigh(load.pid, _LARGE_WEIGHT)
         yield load
 
 
 @contextlib.contextmanager
-def heavy(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
-    """A load in action whose threads get nearly all of the time that normal tasks share."""
-    with prepared(victim_cpu, sender_cpu, *acts) as load:
-        for tid in load.tids.values():
-            os.setpriority(os.PRIO_PROCESS, tid, _LARGEST_WEIGHT)
-        load.begin()
+def undisturbed(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
+    """A favoured load whose victim has real-time priority, so that programs of others do not take
+    turns with it."""
+    with favoured(victim_cpu, sender_cpu, *acts) as load:
+        os.sched_setscheduler(load.tids["victim"], os.SCHED_FIFO, FIRST)
         yield load
 
 

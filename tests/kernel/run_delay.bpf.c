@@ -2,7 +2,7 @@
 /*
  * How old the clock is that the kernel reads for the run delay of a task: that of its run queue
  * (sched_info_enqueue(), _arrive() and _depart() in kernel/sched/stats.h). A line for each end of a
- * wait is kept for run_delay.c.
+ * wait of one process is kept for run_delay.c.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -33,6 +33,7 @@ struct sched_info {
 
 struct task_struct {
 	int pid;
+	int tgid;
 	unsigned int __state;
 	struct sched_entity se;
 	struct sched_info sched_info;
@@ -56,6 +57,8 @@ struct {
 	__type(value, __u64);
 } moments_lost SEC(".maps");
 
+const volatile int watched_tgid;
+
 static __always_inline int lose(void)
 {
 	__u32 zero = 0;
@@ -66,7 +69,7 @@ static __always_inline int lose(void)
 
 static __always_inline int note(struct task_struct *task, __u32 what)
 {
-	if (!task->pid)
+	if (task->tgid != watched_tgid)
 		return 0;
 	struct moment *moment = bpf_ringbuf_reserve(&moments, sizeof(*moment), 0);
 	if (!moment)

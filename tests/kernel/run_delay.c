@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* usage: run_delay OBJECT: attaches, writes "ready", waits for a line, writes struct moment[]. */
+/*
+ * usage: run_delay OBJECT PID: attaches, writes "ready", waits for a line, writes the struct moment[]
+ * of that process.
+ */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -16,14 +20,19 @@ static int write_moment(void *context, void *moment, size_t size)
 
 int main(int argc, char **argv)
 {
-	struct bpf_object *object = argc == 2 ? bpf_object__open_file(argv[1], NULL) : NULL;
+	struct bpf_object *object = argc == 3 ? bpf_object__open_file(argv[1], NULL) : NULL;
 	struct bpf_program *program;
 	struct bpf_link *links[4];
 	unsigned long long lost = 0;
 	int linked = 0, zero = 0;
 	char line[16];
 
-	if (!object || bpf_object__load(object))
+	if (!object)
+		return 1;
+	int tgid = atoi(argv[2]);
+	struct bpf_map *constants = bpf_object__find_map_by_name(object, ".rodata");
+	if (!constants || bpf_map__set_initial_value(constants, &tgid, sizeof(tgid)) ||
+	    bpf_object__load(object))
 		return 1;
 	bpf_object__for_each_program(program, object)
 	{

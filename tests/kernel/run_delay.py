@@ -69,10 +69,11 @@ def _programs() -> tuple[Path, Path]:
 
 
 @contextlib.contextmanager
-def clock_ages() -> Iterator[ClockAges]:
-    """Looks on while the context lasts."""
+def clock_ages(pid: int) -> Iterator[ClockAges]:
+    """Looks at the threads of a process while the context lasts."""
     ages = ClockAges()
-    process = subprocess.Popen(_programs(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    command = [*map(str, _programs()), str(pid)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert process.stdout
         assert process.stdout.readline() == b"ready\n"

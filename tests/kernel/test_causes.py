@@ -7,20 +7,21 @@ import json
 import os
 import re
 import subprocess
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from noisetop.diagnosis import Diagnosis
 from noisetop.machine import system
-from tests.kernel import program
-from tests.kernel.loads import PATIENCE_S, Workload, prepared
+from tests.kernel import diagnosing, program
+from tests.kernel.diagnosing import Cause, Traced, first_finding
+from tests.kernel.loads import Workload, prepared
 from tests.kernel.provoked import (
+    attentive,
     bound,
-    heavy,
+    favoured,
     kernel_threads,
     undisturbed,
     urgent,
@@ -35,86 +36,42 @@ SENDER_CPU = min(system.online_cpus())
 VICTIM_CPU = max(system.online_cpus())
 SENDERS, VICTIMS = (format(1 << cpu, "x") for cpu in (SENDER_CPU, VICTIM_CPU))
 """Masks."""
-DURATION = "1s"
 WORKQUEUE = Path("/sys/devices/virtual/workqueue/cpumask")
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
-OF_OTHERS = (
-    *("other-program", "guest-threads", "container-service", "system-service", "own-threads"),
-    *("disk-interrupt", "disk-completion", "filesystem", "noisetop-itself", "sleep-timer"),
-    "woken-late",
-)
-"""What programs of others on this machine and its host cause: they are waited for."""
-
-
-@dataclass
-class Diagnosed:
-    """A cause that was named first, and what to compare with later."""
-
-    finding: dict[str, Any]
-    saved: Path
-    target: list[str]
-
-    @property
-    def key(self) -> str:
-        return str(self.finding["key"])
-
-    def apply(self) -> None:
-        """Types the remedy."""
-        shell(self.finding, "remedy")
-
-    def undo(self) -> None:
-        """Types what takes it back."""
-        shell(self.finding, "undo")
-
-    def assert_gone(self, *target: str) -> None:
-        """Measures again."""
-        after = diagnose(*(target or self.target), "--against", str(self.saved))
-        fates = {change["key"]: change for change in after["changes"]}
-        assert fates[self.key]["verdict"] == "gone", (fates[self.key], summary(after))
-        assert fates[self.key]["significant"], fates[self.key]
+STEERING = Path("/sys/class/net/lo/queues/rx-0/rps_cpus")
+SPIN = "spin:2000:0"
 
 
 def shell(finding: dict[str, Any], text: str) -> None:
+    """Types what a finding says."""
     assert finding["shell"], finding["remedy"]
     subprocess.run(["sh", "-c", finding[text]], check=True, capture_output=True)
 
 
-def diagnose(*options: str) -> dict[str, Any]:
-    here = ["-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "-d", DURATION, "--json"]
-    # It would start slowly where a real-time program has the CPU.
-    done = program.run(
-        "diagnose", *here, *options, preexec_fn=lambda: os.sched_setaffinity(0, {SENDER_CPU})
-    )
-    assert done.returncode == 0, done.stderr
-    document: dict[str, Any] = json.loads(done.stdout)
-    assert document["explained_ns"] + document["unexplained_ns"] == document["noise_ns"]
-    return document
+def apply(cause: Cause) -> None:
+    shell(cause.finding, "remedy")
 
 
-def summary(document: dict[str, Any]) -> list[tuple[str, int, int]]:
-    return [(one["key"], one["net_ns"], one["wait_ns"]) for one in document["findings"][:5]]
+def undo(cause: Cause) -> None:
+    shell(cause.finding, "undo")
 
 
-def named_first(folder: Path, key: str, load: Workload, *options: str) -> Diagnosed:
-    """Tried again while programs of others are what costs the process of the load most, or the
-    cause did not act: kernel threads wait for each other."""
-    saved, target = folder / "before.json", ["-p", str(load.pid), *options]
-    end = time.monotonic() + PATIENCE_S - 10
-    while True:
-        document = diagnose(*target, "--save", str(saved), "--force")
-        top = document["findings"][0]
-        if top["key"] == key:
-            return Diagnosed(top, saved, target)
-        foreign = top["key"].startswith(OF_OTHERS)
-        absent = key not in {finding["key"] for finding in document["findings"]}
-        assert foreign or absent, f"{key} is not the first of {summary(document)}"
-        assert time.monotonic() < end, f"{key} is not the first in the end: {summary(document)}"
+def traced(load: Workload, *, faults: bool = False) -> contextlib.AbstractContextManager[Traced]:
+    return diagnosing.traced(load, VICTIM_CPU, SENDER_CPU, faults=faults)
 
 
 @contextlib.contextmanager
-def spinning() -> Iterator[Workload]:
-    with undisturbed(VICTIM_CPU, SENDER_CPU, "spin:2000:0") as load:
-        yield load
+def traced_act(*acts: str) -> Iterator[tuple[Workload, Traced]]:
+    """Traces threads that act on a real-time victim."""
+    with undisturbed(VICTIM_CPU, SENDER_CPU, *acts) as load, traced(load) as trace:
+        yield load, trace
+
+
+@pytest.fixture(scope="module")
+def left_alone() -> Diagnosis:
+    """Of a thread that spins while nobody acts on it."""
+    with traced_act(SPIN) as (_, trace):
+        return trace.diagnose()
 
 
 def line_of_random_numbers() -> int:
@@ -126,124 +83,138 @@ def line_of_random_numbers() -> int:
     return next(int(line.split(":")[0]) for line in lines if f" {device.name}-input" in line)
 
 
-def test_a_device_interrupt_is_moved(tmp_path: Path) -> None:
+def test_a_device_interrupt_is_moved() -> None:
     line = line_of_random_numbers()
     affinity = Path(f"/proc/irq/{line}/smp_affinity_list")
-    with (
-        written(affinity, str(VICTIM_CPU)),
-        undisturbed(VICTIM_CPU, SENDER_CPU, "random:0:0") as load,
-    ):
+    with written(affinity, str(VICTIM_CPU)), traced_act("random:0:0") as (_, trace):
         (name,) = (folder.name for folder in Path(f"/proc/irq/{line}").glob("virtio*"))
-        key = f"hypervisor-device-interrupt:{line} {name}"
         # The device may be given random numbers ten times a second only.
-        diagnosed = named_first(tmp_path, key, load, "-d", "3s")
-        read = {"path": str(affinity), "value": str(VICTIM_CPU)}
-        assert read in diagnosed.finding["read"]
-        diagnosed.apply()
-        diagnosed.assert_gone()
-        diagnosed.undo()
+        cause = trace.find(f"hypervisor-device-interrupt:{line} {name}", seconds=2)
+        assert {"path": str(affinity), "value": str(VICTIM_CPU)} in cause.finding["read"]
+        apply(cause)
+        trace.assert_gone(cause, seconds=2)
+        undo(cause)
         assert affinity.read_text().strip() == str(VICTIM_CPU)
 
 
-def test_memory_barriers_are_left_out(tmp_path: Path) -> None:
-    with undisturbed(VICTIM_CPU, SENDER_CPU, "membarrier:0:0") as load:
-        diagnosed = named_first(tmp_path, "membarrier:membarrier", load)
-        assert diagnosed.finding["senders"][0]["label"] == f"membarrier {load.tids['membarrier']}"
-        # Its own program: there is nothing to type.
-        assert "avoid membarrier" in diagnosed.finding["remedy"]
-    with spinning() as load:
-        diagnosed.assert_gone("-p", str(load.pid))
+def test_memory_barriers_are_left_out(left_alone: Diagnosis) -> None:
+    with traced_act("membarrier:0:0") as (load, trace):
+        cause = trace.find("membarrier:membarrier")
+    assert cause.finding["senders"][0]["label"] == f"membarrier {load.tids['membarrier']}"
+    # Its own program: there is nothing to type.
+    assert "avoid membarrier" in cause.finding["remedy"]
+    cause.assert_gone(left_alone)
 
 
-def test_freed_memory_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with undisturbed(VICTIM_CPU, SENDER_CPU, "malloc:0:0") as load:
-        diagnosed = named_first(tmp_path, "unmap:malloc", load)
-    variables = re.findall(r"(\w+)=(\S+) ", diagnosed.finding["remedy"])
+def test_freed_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    with traced_act("malloc:0:0") as (_, trace):
+        cause = trace.find("unmap:malloc")
+    variables = re.findall(r"(\w+)=(\S+) ", cause.finding["remedy"])
     assert variables
     for name, value in variables:
         monkeypatch.setenv(name, value)
-    with undisturbed(VICTIM_CPU, SENDER_CPU, "malloc:0:0") as load:
-        diagnosed.assert_gone("-p", str(load.pid))
+    with traced_act("malloc:0:0") as (_, trace):
+        trace.assert_gone(cause)
 
 
-def test_who_flips_a_switch_in_the_kernel_is_stopped(tmp_path: Path) -> None:
-    with undisturbed(VICTIM_CPU, SENDER_CPU, "timestamp:0:0") as load:
-        diagnosed = named_first(tmp_path, "switch-flipped:timestamp", load)
-        assert f"timestamp {load.tids['timestamp']}" in str(diagnosed.finding["senders"])
-        assert diagnosed.finding["remedy"].startswith("stop what changes it")
-    with spinning() as load:
-        diagnosed.assert_gone("-p", str(load.pid))
+def test_who_flips_a_switch_in_the_kernel_is_stopped(left_alone: Diagnosis) -> None:
+    # With pauses, as the kernel flips it back in a thread of normal priority.
+    with traced_act("timestamp:4000:0") as (load, trace):
+        cause = trace.find("switch-flipped:timestamp")
+    assert f"timestamp {load.tids['timestamp']}" in str(cause.finding["senders"])
+    assert cause.finding["remedy"].startswith("stop what changes it")
+    cause.assert_gone(left_alone)
+
+
+def diagnose(*options: str | Path) -> dict[str, Any]:
+    """As the command says it."""
+    here = ["-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "-d", "500ms", "--json"]
+    done = program.run("diagnose", *here, *options)
+    assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def test_packets_are_steered_elsewhere(tmp_path: Path) -> None:
-    steering = Path("/sys/class/net/lo/queues/rx-0/rps_cpus")
+    """By the command alone, from the diagnosis to the comparison after the remedy."""
     with (
-        written(steering, VICTIMS),
+        written(STEERING, VICTIMS),
         undisturbed(VICTIM_CPU, SENDER_CPU, "send:0:0") as load,
+        attentive(),
     ):
-        diagnosed = named_first(tmp_path, "packet-steering", load)
-        diagnosed.apply()
-        assert int(steering.read_text(), 16) == 0
-        diagnosed.assert_gone()
-        diagnosed.undo()
-        assert steering.read_text().strip() == VICTIMS
+        load.begin()
+        before = diagnose("-p", str(load.pid), "--save", tmp_path / "before.json")
+        finding = first_finding(before, "packet-steering")
+        shell(finding, "remedy")
+        assert int(STEERING.read_text(), 16) == 0
+        after = diagnose("-p", str(load.pid), "--against", tmp_path / "before.json")
+        (change,) = (one for one in after["changes"] if one["key"] == finding["key"])
+        assert change["verdict"] == "gone", change
+        assert change["significant"], change
+        shell(finding, "undo")
+        assert STEERING.read_text().strip() == VICTIMS
 
 
-def test_a_realtime_program_is_moved(tmp_path: Path) -> None:
+def test_a_realtime_program_is_moved() -> None:
     with (
-        heavy(VICTIM_CPU, SENDER_CPU, "spin:2000:0") as load,
-        undisturbed(VICTIM_CPU, SENDER_CPU, "spin:2000:0") as intruder,
+        favoured(VICTIM_CPU, SENDER_CPU, SPIN) as load,
+        undisturbed(VICTIM_CPU, SENDER_CPU, SPIN) as intruder,
+        traced(load) as trace,
     ):
-        diagnosed = named_first(tmp_path, "realtime-program:victim", load)
-        diagnosed.apply()
-        diagnosed.assert_gone()
-        diagnosed.undo()
+        intruder.begin()
+        cause = trace.find("realtime-program:victim")
+        apply(cause)
+        trace.assert_gone(cause)
+        undo(cause)
         assert os.sched_getaffinity(intruder.tids["victim"]) == {VICTIM_CPU}
         assert os.sched_getaffinity(load.tids["victim"]) == {VICTIM_CPU}
 
 
-def test_a_second_program_is_moved(tmp_path: Path) -> None:
+def test_a_second_program_is_moved() -> None:
     with (
-        heavy(VICTIM_CPU, SENDER_CPU, "spin:2000:0") as load,
-        heavy(VICTIM_CPU, SENDER_CPU, "spin:2000:0") as intruder,
+        favoured(VICTIM_CPU, SENDER_CPU, SPIN) as load,
+        favoured(VICTIM_CPU, SENDER_CPU, SPIN) as intruder,
+        traced(load) as trace,
     ):
-        diagnosed = named_first(tmp_path, "other-program:victim", load)
-        diagnosed.apply()
-        diagnosed.assert_gone()
-        diagnosed.undo()
+        intruder.begin()
+        cause = trace.find("other-program:victim")
+        apply(cause)
+        trace.assert_gone(cause)
+        undo(cause)
         assert os.sched_getaffinity(intruder.tids["victim"]) == {VICTIM_CPU}
 
 
-def test_a_timer_is_armed_elsewhere(tmp_path: Path) -> None:
+def test_a_timer_is_armed_elsewhere() -> None:
     with (
-        spinning() as load,
+        undisturbed(VICTIM_CPU, SENDER_CPU, SPIN) as load,
         prepared(VICTIM_CPU, SENDER_CPU, "alarm:200:0") as alarms,
         urgent([alarms.tids["alarm"]]),
         bound(alarms.tids["victim"], SENDER_CPU),
+        traced(load) as trace,
     ):
         alarms.begin()
-        diagnosed = named_first(tmp_path, "posix-timer:alarm", load)
-        diagnosed.apply()
-        diagnosed.assert_gone()
-        diagnosed.undo()
+        cause = trace.find("posix-timer:alarm")
+        apply(cause)
+        trace.assert_gone(cause)
+        undo(cause)
         assert os.sched_getaffinity(alarms.tids["alarm"]) == {VICTIM_CPU}
 
 
-def test_a_quota_is_lifted(tmp_path: Path) -> None:
+def test_a_quota_is_lifted() -> None:
     with (
         quota(percent=20) as tasks,
         prepared(VICTIM_CPU, SENDER_CPU, *["compete:0:0"] * 3) as load,
     ):
         tasks.write_text(str(load.pid))
-        load.begin()
-        diagnosed = named_first(tmp_path, "quota", load)
-        (read,) = diagnosed.finding["read"]
-        assert Path(read["path"]).is_relative_to(tasks.parent)
-        before = Path(read["path"]).read_text()
-        diagnosed.apply()
-        diagnosed.assert_gone()
-        diagnosed.undo()
-        assert Path(read["path"]).read_text() == before
+        with traced(load) as trace:
+            cause = trace.find("quota")
+            (read,) = cause.finding["read"]
+            assert Path(read["path"]).is_relative_to(tasks.parent)
+            before = Path(read["path"]).read_text()
+            apply(cause)
+            trace.assert_gone(cause)
+            undo(cause)
+            assert Path(read["path"]).read_text() == before
 
 
 TERMINAL = """
@@ -259,18 +230,18 @@ for burst in itertools.count():
 """
 
 
-def test_unbound_work_is_kept_off_the_cpu(tmp_path: Path) -> None:
+def test_unbound_work_is_kept_off_the_cpu() -> None:
     with (
         written(WORKQUEUE, VICTIMS),
         python(SENDER_CPU, TERMINAL),
         urgent(kernel_threads("kworker/u.*")),
-        spinning() as load,
+        traced_act(SPIN) as (_, trace),
     ):
-        diagnosed = named_first(tmp_path, "unbound-worker:flush_to_ldisc", load)
-        diagnosed.apply()
+        cause = trace.find("unbound-worker:flush_to_ldisc")
+        apply(cause)
         assert int(WORKQUEUE.read_text(), 16) == int(SENDERS, 16)
-        diagnosed.assert_gone()
-        diagnosed.undo()
+        trace.assert_gone(cause)
+        undo(cause)
         assert int(WORKQUEUE.read_text(), 16) == int(VICTIMS, 16)
 
 
@@ -292,7 +263,7 @@ while True:
 """
 
 
-def test_huge_pages_are_left_alone(tmp_path: Path) -> None:
+def test_huge_pages_are_left_alone() -> None:
     (collector,) = kernel_threads("khugepaged")
     with (
         written(HUGE_PAGES / "khugepaged/scan_sleep_millisecs", "0"),
@@ -302,13 +273,13 @@ def test_huge_pages_are_left_alone(tmp_path: Path) -> None:
         written(HUGE_PAGES / "enabled", "madvise"),
         bound(collector, VICTIM_CPU),
         urgent([collector]),
-        spinning() as load,
         python(SENDER_CPU, HUGE),
+        traced_act(SPIN) as (_, trace),
     ):
-        diagnosed = named_first(tmp_path, "huge-page-collapse", load)
-        diagnosed.apply()
-        diagnosed.assert_gone()
-        diagnosed.undo()
+        cause = trace.find("huge-page-collapse")
+        apply(cause)
+        trace.assert_gone(cause)
+        undo(cause)
         assert "[madvise]" in (HUGE_PAGES / "enabled").read_text()
 
 
@@ -321,36 +292,36 @@ while True:
 """
 
 
-def test_nobody_hurries_the_freeing_of_memory(tmp_path: Path) -> None:
+def test_nobody_hurries_the_freeing_of_memory() -> None:
     normal = Path("/sys/kernel/rcu_normal")
     with (
         written("/sys/kernel/rcu_expedited", "1"),
         written(normal, "0"),
-        spinning() as load,
         python(SENDER_CPU, BARRIERS),
+        traced_act(SPIN) as (_, trace),
     ):
-        diagnosed = named_first(tmp_path, "rcu-expedited:rcu_exp_gp_kthr", load)
-        diagnosed.apply()
-        diagnosed.assert_gone()
-        diagnosed.undo()
+        cause = trace.find("rcu-expedited:rcu_exp_gp_kthr")
+        apply(cause)
+        trace.assert_gone(cause)
+        undo(cause)
         assert normal.read_text().strip() == "0"
 
 
 @contextlib.contextmanager
-def touching(kind: str) -> Iterator[Workload]:
+def touching(kind: str) -> Iterator[Traced]:
     """A thread that has its CPU for itself and touches memory."""
     with (
         prepared(VICTIM_CPU, SENDER_CPU, f"{kind}:200:0") as load,
         bound(load.tids["victim"], SENDER_CPU),
         urgent([load.tids[kind]]),
+        traced(load, faults=True) as trace,
     ):
-        load.begin()
-        yield load
+        yield trace
 
 
-def test_memory_is_locked(tmp_path: Path) -> None:
-    with touching("touch") as load:
-        diagnosed = named_first(tmp_path, "page-fault", load, "--faults")
-        assert "mlockall" in diagnosed.finding["remedy"]
-    with touching("touch-locked") as load:
-        diagnosed.assert_gone("-p", str(load.pid), "--faults")
+def test_memory_is_locked() -> None:
+    with touching("touch") as trace:
+        cause = trace.find("page-fault")
+        assert "mlockall" in cause.finding["remedy"]
+    with touching("touch-locked") as trace:
+        trace.assert_gone(cause)

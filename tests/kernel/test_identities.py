@@ -80,7 +80,8 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
             Tracer(Target(cpus), spool_fd=file.fileno(), keep_batches=True, ring_records=1 << 17)
         )
         writer = SpoolWriter(file.fileno(), tracer.layout)
-        writer.write_head(system.describe(), tracer.names, cpus)
+        metadata = {**system.describe(), "own_pid": tracer.own_pid}
+        writer.write_head(metadata, tracer.names, cpus)
         frequency = str(round(5000 * SHARE))
         stack.enter_context(stress("--timer", "1", "--timer-freq", frequency, "--sock", "1"))
         stack.enter_context(
@@ -93,7 +94,8 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
         tracer.start_window()
         before_too = books.everything()
         slices = books.slices_of_init()
-        live = Summarizer(cpus, tracer.reader.namer.sources, tracer.reader.join.triggers)
+        reader = tracer.reader
+        live = Summarizer(cpus, reader.namer.sources, reader.join.triggers, tracer.directory)
         for _ in range(SECONDS):
             time.sleep(1)
             live.add(tracer.read())

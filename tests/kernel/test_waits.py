@@ -16,6 +16,7 @@ from noisetop.events.waits import TaskWait
 from noisetop.machine import system
 from noisetop.tracing.target import Target
 from tests.kernel.loads import Workload, prepared, remove_group
+from tests.kernel.provoked import favoured
 from tests.kernel.run_delay import clock_ages
 from tests.kernel.tracing import Traced, trace
 
@@ -35,8 +36,8 @@ woken."""
 
 
 TICKS_THAT_SHOW = 20
-STRETCHES = 4
-"""How often to look for a quiet one."""
+RIVALS = min(4 * len(CPUS), 60)
+"""So many that each waits long, and no more than workload.c has room for."""
 FACTOR = 2
 QUIET_SHARE = 0.05
 """Of the time, which other programs may take from the load: to these it waits longer, and the
@@ -83,13 +84,13 @@ def assert_equal_to_the_kernels(traced: Traced, before: dict[int, int], load: Wo
 
 
 @pytest.mark.parametrize(
-    "act", ["nanosleep:0:500", "wake-urgent:20:40"], ids=["beside-a-sleeper", "beside-realtime"]
+    "act", ["nanosleep:0:500", "wake-urgent:40:30"], ids=["beside-a-sleeper", "beside-realtime"]
 )
 @pytest.mark.parametrize("bound", [True, False], ids=["pinned", "unpinned"])
 def test_waits_equal_the_kernels(bound: bool, act: str) -> None:
     cpus = (VICTIM_CPU, SENDER_CPU) if bound else (NOWHERE, NOWHERE)
-    acts = ["compete:0:6000"] * (2 * len(CPUS))
-    with prepared(*cpus, *acts, act) as load:
+    acts = ["compete:0:1200"] * RIVALS
+    with favoured(*cpus, *acts, act) as load:
         before = delays(load)
         traced = trace(Target(CPUS, pid=load.pid), load.run)
         assert_equal_to_the_kernels(traced, before, load)
@@ -103,13 +104,11 @@ def test_the_age_of_its_clock_is_what_the_kernel_leaves_out_of_short_waits(bound
     beside other programs even less."""
     cpus = (VICTIM_CPU, SENDER_CPU) if bound else (NOWHERE, NOWHERE)
     acts = ["compete:0:6000"] * (1 if bound else len(CPUS))
-    for _ in range(STRETCHES):
-        with clock_ages() as ages, prepared(*cpus, "nanosleep:1000:1000", *acts) as load:
-            before = delays(load)
-            traced = trace(Target(CPUS, pid=load.pid), load.run)
-            after = delays(load)
-        if quiet := share_of_others(traced) < QUIET_SHARE:
-            break
+    with favoured(*cpus, "nanosleep:1000:1000", *acts) as load, clock_ages(load.pid) as ages:
+        before = delays(load)
+        traced = trace(Target(CPUS, pid=load.pid), load.run)
+        after = delays(load)
+    quiet = share_of_others(traced) < QUIET_SHARE
     tid = load.tids["nanosleep"]
     wait, waited_ns = traced.waits[tid], after[tid] - before[tid]
     left_out_ns = wait.sum_ns - waited_ns
@@ -125,7 +124,7 @@ def test_the_age_of_its_clock_is_what_the_kernel_leaves_out_of_short_waits(bound
 def test_waits_for_another_process_equal_the_kernels() -> None:
     with contextlib.ExitStack() as stack:
         load, *rivals = (
-            stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, "compete:0:8000"))
+            stack.enter_context(favoured(VICTIM_CPU, SENDER_CPU, "compete:0:4000"))
             for _ in range(2)
         )
         before = delays(load)
@@ -138,14 +137,14 @@ def test_waits_for_another_process_equal_the_kernels() -> None:
 def test_waits_follow_their_thread_across_migrations() -> None:
     """Moved back and forth while it waits: a thread that competes for either CPU."""
     with contextlib.ExitStack() as stack:
-        load = stack.enter_context(prepared(NOWHERE, NOWHERE, "compete:0:20000"))
-        rivals = [stack.enter_context(prepared(cpu, cpu, "compete:0:12000")) for cpu in CPUS]
+        load = stack.enter_context(favoured(NOWHERE, NOWHERE, "compete:0:6000"))
+        rivals = [stack.enter_context(favoured(cpu, cpu, "compete:0:5000")) for cpu in CPUS]
 
         def migrate() -> None:
             for rival in rivals:
                 rival.begin()
             load.begin()
-            for cpu in itertools.islice(itertools.cycle(CPUS), 300):
+            for cpu in itertools.islice(itertools.cycle(CPUS), 200):
                 os.sched_setaffinity(load.tids["victim"], {cpu})
                 time.sleep(0.003)
             os.sched_setaffinity(load.tids["victim"], set(CPUS))
@@ -194,7 +193,7 @@ def idle_ticks(cpu: int) -> int:
 
 
 def test_a_quota_is_told_apart_from_waiting() -> None:
-    with quota(percent=20) as tasks, prepared(VICTIM_CPU, SENDER_CPU, "compete:0:1500") as load:
+    with quota(percent=20) as tasks, prepared(VICTIM_CPU, SENDER_CPU, "compete:0:700") as load:
         tasks.write_text(str(load.pid))
         before, idle_before = throttled_periods(tasks.parent), idle_ticks(VICTIM_CPU)
         traced = trace(Target((VICTIM_CPU,), pid=load.pid), load.run)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from noisetop.counters.losses import LOSSES, Losses
 from noisetop.events.interruption import Interruptions, Source
 from noisetop.events.trigger import Trigger
+from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
@@ -31,6 +32,8 @@ class Traced:
     losses: Losses
     stacks: dict[int, tuple[str, ...]]
     slices_of_init: int
+    victims: Mapping[int, VictimTime]
+    duration_ns: int
 
     @property
     def hidden(self) -> int:
@@ -97,4 +100,6 @@ def trace(
             losses=tracer.window_counters().of(LOSSES),
             stacks=tracer.kernel_stacks(),
             slices_of_init=books.slices_of_init() - slices,
+            victims=reader.victims.close(tracer.end_ns),
+            duration_ns=tracer.end_ns - tracer.start_ns,
         )

@@ -32,7 +32,7 @@ class Reading:
 def test_live_equals_recorded() -> None:
     recorded = open_recording(DATA / "noisy.noisetop")
     reader: Any = Reading(recorded.sources, recorded.triggers)
-    causes = LiveCauses(reader, recorded.cpus)
+    causes = LiveCauses(reader, recorded.cpus, recorded.directory)
     causes.want(wanted=True)
     end_ns = recorded.start_ns + recorded.duration_ns
     tables = list(recorded.chunks())
@@ -51,7 +51,8 @@ def test_live_equals_recorded() -> None:
 
 def test_it_judges_seldom_and_forgets_when_it_is_not_wanted() -> None:
     recorded = open_recording(DATA / "unloaded.noisetop")
-    causes = LiveCauses(Reading(recorded.sources, recorded.triggers), recorded.cpus)  # type: ignore[arg-type]
+    reader: Any = Reading(recorded.sources, recorded.triggers)
+    causes = LiveCauses(reader, recorded.cpus, recorded.directory)
     (table,) = recorded.chunks()
     seen = []
     second_ns = 1_000_000_000

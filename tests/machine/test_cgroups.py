@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from noisetop.machine.cgroups import cgroup2_mount, cgroup_directories
+from pathlib import Path
+
+from noisetop.machine.cgroups import cgroup2_mount, cgroup_directories, paths_by_id
 
 UNIFIED = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"
 HYBRID = (
@@ -47,3 +49,15 @@ def test_a_path_never_leads_out_of_the_file_system() -> None:
 def test_nothing_comes_of_nothing() -> None:
     assert cgroup_directories("", "", "cpu") == []
     assert cgroup_directories("0::/a\n", "", "cpu") == []
+
+
+def test_paths_by_the_numbers_of_their_folders(tmp_path: Path) -> None:
+    for path in ("a/b", "a/c/d", "e"):
+        (tmp_path / path).mkdir(parents=True)
+    (tmp_path / "a/cgroup.procs").touch()
+    number = {path: (tmp_path / path).stat().st_ino for path in (".", "a", "a/c/d", "e")}
+    assert paths_by_id([number["a/c/d"], number["."], 0], tmp_path) == {
+        number["a/c/d"]: "/a/c/d",
+        number["."]: "/",
+    }
+    assert paths_by_id([number["e"]], tmp_path / "nowhere") == {}

@@ -11,17 +11,20 @@ import sys
 import urllib.error
 import urllib.request
 import zipfile
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from noisetop.machine import system
 from noisetop.recording.open import open_recording
+from tests.kernel.loads import workload
 
 pytestmark = [pytest.mark.kernel, pytest.mark.packaging]
 
 PROJECT = Path(__file__).parents[2]
 CPU = max(system.online_cpus())
+OTHER_CPU = min(system.online_cpus())
 SUITE = "sid"
 """Debian's newest user space: glibc, Python and the linker of this week."""
 MIRROR = "http://deb.debian.org/debian"
@@ -100,6 +103,11 @@ def record_to(path: Path | str) -> tuple[str, ...]:
     return ("record", "-c", f"{CPU}", "-d", "300ms", "-o", f"{path}")
 
 
+def timers() -> AbstractContextManager[int]:
+    """A busy CPU with timers: the tick of an idle one stops, and so may that of one task alone."""
+    return workload("timerfd", CPU, OTHER_CPU, 500)
+
+
 def assert_recorded(path: Path) -> None:
     recording = open_recording(path)
     assert recording.damage == ""
@@ -122,7 +130,8 @@ def test_it_records_without_compiler_and_libbpf(wheel: Path, tmp_path: Path) -> 
     succeed(sys.executable, "-m", "venv", tmp_path / "bare")
     succeed(tmp_path / "bare/bin/pip", "install", "-q", wheel)
     program = ("env", "-i", f"PATH={tmp_path / 'bare/bin'}", "noisetop")
-    succeed(*in_namespace(HIDE_LIBRARIES, *program, *record_to(tmp_path / "a.noisetop")))
+    with timers():
+        succeed(*in_namespace(HIDE_LIBRARIES, *program, *record_to(tmp_path / "a.noisetop")))
     assert_recorded(tmp_path / "a.noisetop")
     built_here = Path(sys.executable).with_name("noisetop")
     refused = call(*in_namespace(HIDE_LIBRARIES, built_here, *record_to(tmp_path / "b.noisetop")))
@@ -143,6 +152,7 @@ def test_it_records_in_a_newer_user_space(
     inside("python3", "-m", "venv", "/mnt/bare")
     pip = ("/mnt/bare/bin/pip", "install", "-q", "--no-index", "--find-links=/mnt/wheels")
     inside(*pip, "noisetop")
-    inside("/mnt/bare/bin/noisetop", *record_to("/mnt/a.noisetop"))
+    with timers():
+        inside("/mnt/bare/bin/noisetop", *record_to("/mnt/a.noisetop"))
     assert_recorded(tmp_path / "a.noisetop")
     assert "local_timer" in inside("/mnt/bare/bin/noisetop", "report", "/mnt/a.noisetop")

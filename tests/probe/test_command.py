@@ -34,6 +34,9 @@ ALL = ",".join(map(str, CPUS))
         f"switch -c {ALL},4000",
         "numa --repeats 0",
         "numa --size 0",
+        "calibrate -c 4000",
+        "calibrate -d 0s",
+        "calibrate -H x",
         "spin -- true",
     ],
 )

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from noisetop.probe.priority import parse_priority
 from noisetop.probe.sampler import (
     ANY_CPU,
     NAME,
+    Disturb,
     SpinProcess,
     clock_pair,
     measure_memory,
@@ -160,3 +162,29 @@ def test_memory_is_measured() -> None:
 def test_memory_of_a_node_that_is_not_there_is_one_line() -> None:
     with pytest.raises(NoisetopError, match="node 1023"):
         measure_memory(CPU, 1023, 1 << 20, 1)
+
+
+def test_faults_and_timers_are_gaps_of_a_thread_that_is_disturbed() -> None:
+    with SpinProcess((CPU,), disturb=Disturb.FAULT | Disturb.TIMER) as process:
+        spin(process, 200, busy=(1_000_000, 0))
+        [found] = process.results()
+    assert found.usage.minor_faults > 1
+    assert len(found.starts) >= found.usage.minor_faults // 2
+    assert found.sleeps == 0
+
+
+def test_what_disturbs_a_thread_ends_with_it() -> None:
+    kinds = Disturb.SLEEP | Disturb.TIMEOUT | Disturb.WAKE | Disturb.CALL
+    wanted = {NAME, "noisetop-sleep", "noisetop-expire", "noisetop-wait", "noisetop-send"}
+    with SpinProcess((CPU,), disturb=kinds, sender_cpu=min(os.sched_getaffinity(0))) as process:
+        tasks = Path(f"/proc/{process.pid}/task")
+        until(lambda: {read_text(one / "comm") for one in tasks.iterdir()} == wanted)
+        spin(process, 50)
+        until(process.ended)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)

@@ -33,6 +33,7 @@ def test_opens_what_was_exported_by_content_and_not_by_name(tmp_path: Path, suff
     found = open_recording(renamed)
     assert np.array_equal(all_rows(found), all_rows(everything()))
     assert summary_of(found) == summary_of(everything())
+    assert found.directory == everything().directory
 
 
 @pytest.mark.parametrize("suffix", OF_OURS)

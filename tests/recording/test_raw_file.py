@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,10 +17,22 @@ from noisetop.errors import NoisetopError
 from noisetop.events.interruption import Flag
 from noisetop.events.layout import Events
 from noisetop.events.symbols import SymbolTable
+from noisetop.events.task_directory import Details
+from noisetop.machine.cgroup_names import CgroupNames
+from noisetop.machine.task_details import ProcessDetails
 from noisetop.recording.raw_file import MAGIC, SpoolWriter, read_spool
 from noisetop.recording.recording import Recording
 from noisetop.summary.recorded import summary_of
-from tests.recordings import START_NS, all_rows, events, layout, names, write_spool
+from tests.recordings import (
+    FLAGS,
+    START_NS,
+    all_rows,
+    events,
+    layout,
+    names,
+    write_block,
+    write_spool,
+)
 
 SYMBOLS = {0xFFFFFFFF81001000: "process_timeout"}
 
@@ -100,6 +114,40 @@ def test_a_recording_cut_short_has_the_names_that_were_written_while_it_grew(pat
     blocks = [function_event(address) for address in known]
     write_spool(path, blocks, symbols=known, symbols_while_growing=True, end_ns=None)
     assert [each[-1] for each in paths_of(read_spool(path))] == list(known.values())
+
+
+class Lookup:
+    """Looks up no process, but says so of each name."""
+
+    def __init__(self) -> None:
+        self.told: list[int] = []
+
+    def note(self, names: npt.NDArray[np.void]) -> None:
+        self.told += names["tgid"].tolist()
+
+    def news(self) -> dict[str, Any]:
+        fresh, self.told = self.told, []
+        about = ProcessDetails("ls", "ls /", 1, "/a.service")
+        group = {"/a.service": CgroupNames("/a.service", "a.service")}
+        return Details(dict.fromkeys(fresh, about), group).to_file() if fresh else {}
+
+
+def test_who_the_tasks_are_is_written_while_it_grows(path: Path) -> None:
+    told = layout().task_name
+    assert told is not None
+    name = np.zeros(1, told)
+    name["tid"] = name["tgid"] = 50
+    name["comm"], name["flags"] = b"ls", FLAGS["NAME"]
+    with path.open("w+b", buffering=0) as file:
+        writer = SpoolWriter(file.fileno(), layout())
+        writer.write_head({"own_pid": 7}, names(), (2,), Lookup())
+        write_block(file.fileno(), "EVENTS", name.tobytes())
+        file.write(writer.names_blocks())
+        assert writer.names_blocks() == b""
+    found = read_spool(path)
+    assert not len(all_rows(found))
+    assert found.directory.describe(50) == "ls 50 (unit a.service)"
+    assert found.directory.command(50) == "ls /"
 
 
 def test_only_symbols_that_occur_are_written(path: Path) -> None:

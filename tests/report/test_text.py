@@ -18,8 +18,12 @@ from noisetop.counters.overhead import Overhead
 from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import evidence_of
 from noisetop.errors import NoisetopError, UsageError
-from noisetop.events.interruption import Interruptions
+from noisetop.events.interruption import Interruptions, Source
+from noisetop.events.task_directory import Details
+from noisetop.events.task_names import TaskInfo
 from noisetop.events.waits import TaskWait
+from noisetop.machine.cgroup_names import CgroupNames
+from noisetop.machine.task_details import ProcessDetails
 from noisetop.recording.open import open_recording
 from noisetop.recording.recording import Recording
 from noisetop.report.text import Report, report_lines
@@ -28,6 +32,8 @@ from noisetop.summary.recorded import summary_of
 from noisetop.summary.worst import summarize_with_worst
 from tests.builders import side_figures
 from tests.recordings import (
+    SOURCES,
+    START_NS,
     everything,
     interruption,
     nested_tables,
@@ -119,6 +125,11 @@ def test_cpus_and_their_sum() -> None:
     assert "12.3 µs" in lines[2]
 
 
+def test_a_class_of_a_new_word_has_a_column() -> None:
+    made = recording(table(interruption(0, 70)), sources=[Source(("word", "taken"))])
+    assert ["CPU", "word"] in [line.split() for line in lines_of(made)]
+
+
 def test_sources_by_net_time_with_what_is_left_out() -> None:
     lines = section(lines_of(busy(), top=1), "Sources")
     assert lines[1].endswith("irq › 36 virtio1-req.0")
@@ -173,6 +184,63 @@ def test_who_did_it_adds_up_to_the_noise() -> None:
         ["40", "unknown"],
     ]
     assert section(lines_of(caused(), top=1), "Triggers")[2] == "and 3 more with 2.04 µs in total"
+
+
+def of_programs() -> Recording:
+    """A thread of one program delayed that of another, and a script starts two short ones."""
+    unit = "/system.slice/redis.service"
+    rows = [
+        interruption(1_000, 5_000, source=6, tid=10, trigger=2),
+        interruption(20_000, 3_000, source=7, tid=50),
+        interruption(40_000, 4_000, source=7, tid=51),
+    ]
+    return recording(
+        table(*rows),
+        sources=[*SOURCES, Source(("thread", "redis")), Source(("thread", "ls"))],
+        tasks={100: "victim", 7: "cronish.sh", 10: "redis", 50: "ls", 51: "ls"},
+        infos={
+            100: TaskInfo(99, 1, False, 0),
+            7: TaskInfo(7, 1, False, 0, 1),
+            10: TaskInfo(10, 1, False, 0, 1),
+            50: TaskInfo(50, 7, False, 0, START_NS + 1),
+            51: TaskInfo(51, 7, False, 0, START_NS + 2),
+        },
+        details=Details(
+            {10: ProcessDetails("redis", "redis \x1b[2J*:6379", 1, unit)},
+            {unit: CgroupNames(unit, "redis.service")},
+        ),
+    )
+
+
+def test_a_thread_is_told_apart_from_who_woke_it() -> None:
+    lines = section(lines_of(of_programs()), "Sources")
+    starts = "ls, 2 starts/s by cronish.sh (PID 7)"
+    assert [line.strip() for line in lines if line.split()[0] in ("task", "woken", "by")] == [
+        f"task {starts} 100 %",
+        "task redis 10 (unit redis.service) 100 %",
+        "woken by stress-ng 4711 on CPU 0 100 %",
+    ]
+    culprits = section(lines_of(of_programs()), "Triggers")[1:]
+    assert [line.split(" µs ")[-1] for line in culprits] == [
+        starts,
+        "redis 10 (unit redis.service)",
+    ]
+
+
+def test_short_lived_tasks_have_a_table_with_who_starts_them() -> None:
+    (row,) = section(lines_of(of_programs()), "Short-lived tasks")[1:]
+    assert row.split() == ["2", "2", "7.00", "µs", "ls", "cronish.sh", "(PID", "7)"]
+
+
+def test_command_lines_are_listed_when_asked_for() -> None:
+    recorded = of_programs()
+    made = Report(recorded, *summarize_with_worst(recorded, 10), diagnose(evidence_of(recorded)))
+    lines = list(report_lines(made, width=1_000, top=20, histogram_of="", verbose=True))
+    processes = {int(row.split()[0]): row for row in section(lines, "Processes")[1:]}
+    assert set(processes) == {7, 10}
+    assert "redis.service" in processes[10]
+    assert "redis \\x1b[2J*:6379" in processes[10]
+    assert "Processes" not in lines_of(recorded)
 
 
 def test_nothing_is_told_of_who_did_it_when_nothing_is_known() -> None:

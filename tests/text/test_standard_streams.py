@@ -99,7 +99,8 @@ def test_messages_that_nobody_can_read_end_nothing(redirection: str) -> None:
 def test_warnings_of_libraries_are_not_for_users() -> None:
     program = (
         "import sys, warnings, noisetop.commands.completion as one; from noisetop.cli import main; "
-        "one.run = lambda args: warnings.warn('x') or 0; sys.argv = ['', 'completion', 'zsh']"
+        "one.run = lambda args: warnings.warn('overflow') or 0; "
+        "sys.argv = ['', 'completion', 'zsh']"
     )
     done = subprocess.run(
         [sys.executable, "-c", f"{program}; main()"], capture_output=True, text=True, check=False

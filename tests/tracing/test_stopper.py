@@ -46,10 +46,23 @@ def test_wake_ends_the_wait_but_not_the_run(stopper: Stopper) -> None:
 
 def test_the_end_of_the_process_ends_it() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
-    one = Stopper(pidfd=os.pidfd_open(process.pid), process="PID 1 (x)")
+    one = Stopper(pidfds=[os.pidfd_open(process.pid)], process="PID 1 (x)")
     assert one.wait_until(time.monotonic_ns() + FAR_NS)
     assert one.reason == "PID 1 (x) exited"
     process.wait()
+    one.close()
+
+
+def test_of_several_processes_the_last_one_ends_it() -> None:
+    short, long = (subprocess.Popen(["sleep", time_s]) for time_s in ("0", "60"))
+    one = Stopper(pidfds=[os.pidfd_open(process.pid) for process in (short, long)], process="they")
+    while len(one.pidfds) > 1:
+        assert not one.wait_until(time.monotonic_ns() + FAR_NS)
+    long.kill()
+    assert one.wait_until(time.monotonic_ns() + FAR_NS)
+    assert one.reason == "they exited"
+    for process in (short, long):
+        process.wait()
     one.close()
 
 

@@ -74,8 +74,10 @@ static int parse_threads(PyObject *threads, size_t count, struct spin_config *co
 static PyObject *native_spin_start(PyObject *self, PyObject *args)
 {
 	PyObject *threads;
+	struct disturbance disturbance = {0};
 	int group;
-	if (!PyArg_ParseTuple(args, "Oi", &threads, &group))
+	if (!PyArg_ParseTuple(args, "Oi|Ii", &threads, &group, &disturbance.kinds,
+			      &disturbance.sender_cpu))
 		return NULL;
 	Py_ssize_t count = PySequence_Size(threads);
 	if (count < 1 || count > NOISE_MAX_CPUS) {
@@ -88,6 +90,8 @@ static PyObject *native_spin_start(PyObject *self, PyObject *args)
 	size_t held = 0;
 	pid_t pid = -ENOMEM;
 	int err = configs && views ? parse_threads(threads, count, configs, views, &held) : 0;
+	if (!err && configs && disturbance.kinds)
+		configs[0].disturbance = &disturbance;
 	if (configs && views && !err)
 		pid = spin__start(configs, count, group);
 	while (held--)
@@ -267,7 +271,8 @@ static PyObject *native_numa_measure(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
 	{"spin_start", native_spin_start, METH_VARARGS,
-	 "spin_start(threads, group) -> int\n\nForks a process of spinning threads."},
+	 "spin_start(threads, group, kinds=0, sender_cpu=0) -> int\n\nForks a process of "
+	 "spinning threads."},
 	{"spin_set", native_spin_set, METH_VARARGS,
 	 "spin_set(memory, begin, end, threshold, long, busy, sleep_ns) -> None\n\nStarts the "
 	 "loop."},
@@ -284,6 +289,17 @@ static PyMethodDef methods[] = {
 
 int probe__add_to(PyObject *module)
 {
+	static const struct {
+		const char *name;
+		long value;
+	} ways[] = {
+		{"DISTURB_TIMER", DISTURB_TIMER},     {"DISTURB_SLEEP", DISTURB_SLEEP},
+		{"DISTURB_TIMEOUT", DISTURB_TIMEOUT}, {"DISTURB_CALL", DISTURB_CALL},
+		{"DISTURB_WAKE", DISTURB_WAKE},       {"DISTURB_FAULT", DISTURB_FAULT},
+	};
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
+		if (PyModule_AddIntConstant(module, ways[i].name, ways[i].value))
+			return -1;
 	if (PyModule_AddIntConstant(module, "SPIN_HEAD_BYTES", sizeof(struct spin_shared)) ||
 	    PyModule_AddIntConstant(module, "SPIN_GAP_BYTES", sizeof(struct spin_gap)))
 		return -1;

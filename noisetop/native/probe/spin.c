@@ -162,8 +162,8 @@ static inline __attribute__((always_inline)) uint64_t spin_until(const struct sp
 	return now;
 }
 
-/* Alternates between spinning and sleeping until the end. */
-static void spin_and_sleep(const struct spin_config *config, struct tally *tally)
+/* Alternates between spinning and sleeping, or what disturbs it next, until the end. */
+static void spin_and_pause(const struct spin_config *config, struct tally *tally)
 {
 	struct spin_shared *shared = config->shared;
 	struct timespec pause = timespec_of(shared->sleep_ns);
@@ -180,9 +180,16 @@ static void spin_and_sleep(const struct spin_config *config, struct tally *tally
 		shared->last_ticks = now;
 		if (!shared->busy_ticks || now >= READ_SHARED(shared->end_ticks))
 			break;
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-		shared->sleeps++;
+		volatile char *untouched = NULL;
+		if (config->disturbance) {
+			untouched = disturb__next(config->disturbance);
+		} else {
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+			shared->sleeps++;
+		}
 		now = counter_now_fenced();
+		if (untouched)
+			*untouched = 1; /* the loop's next reading ends this gap */
 	}
 }
 
@@ -200,7 +207,7 @@ static void run_loop(const struct spin_config *config)
 	read_usage(&before);
 	while (counter_now() < begin)
 		;
-	spin_and_sleep(config, &tally);
+	spin_and_pause(config, &tally);
 	read_usage(&shared->usage);
 	clock_pair__read(&shared->ended, CLOCK_TRIES);
 	subtract_usage(&shared->usage, &before);
@@ -253,7 +260,8 @@ static int prepare(const struct spin_config *config)
 	}
 	if (config->schedule && set_scheduling(config))
 		return fail(shared, "priority");
-	return 0;
+	errno = config->disturbance ? -disturb__start(config->disturbance, config->cpu) : 0;
+	return errno ? fail(shared, "disturb") : 0;
 }
 
 static void *spin_thread(void *argument)

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "counter.h"
+#include "disturb.h"
 
 #define SPIN_CACHE_LINE 64
 
@@ -80,6 +81,7 @@ struct spin_config {
 	uint64_t period_ns;
 	bool fenced;
 	const char *name;
+	struct disturbance *disturbance; /* NULL: none; only for a thread that is bound */
 };
 
 /*

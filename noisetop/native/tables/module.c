@@ -10,6 +10,8 @@ static PyMethodDef methods[] = {
 	 "split_by_kind(pieces, row_bytes, at, mask, kinds) -> tuple[bytes, ...]\n\nRows by kind."},
 	{"add_up", tables_add_up, METH_VARARGS,
 	 "add_up((groups, durations, starts), sums, histogram) -> None"},
+	{"flatten", tables_flatten, METH_VARARGS,
+	 "flatten((starts, ends), out) -> int\n\nNested intervals as segments."},
 	{"add_gaps", tables_add_gaps, METH_VARARGS,
 	 "add_gaps((groups, starts), last, histogram) -> None"},
 	{"buckets", tables_buckets, METH_VARARGS, "buckets(durations, out) -> None"},

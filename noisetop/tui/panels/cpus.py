@@ -21,7 +21,7 @@ from noisetop.columns.noise import (
     leading_columns,
     section_columns,
 )
-from noisetop.events.interruption import CLASSES
+from noisetop.events.interruption import in_class_order
 from noisetop.text.column import Column
 from noisetop.tui.history import History
 from noisetop.tui.keys import Key
@@ -91,7 +91,7 @@ class CpuTable(LineTable[CpuRow], Panel[Period | None]):
         self.show(rows, total if len(rows) > 1 else None, self._columns_now())
 
     def _columns_now(self) -> list[Column[CpuRow]]:
-        seen = [name for name in CLASSES if name in self.classes_seen]
+        seen = in_class_order(self.classes_seen)
         by_class = [column for name in seen for column in class_columns(name)]
         counted = [one for one in section_columns() if one.name in self._sections_seen]
         lead = [one for one in counted if one in leading_columns()]

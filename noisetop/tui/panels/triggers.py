@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
 from noisetop.columns.noise import SourceRow, source_rows
-from noisetop.columns.triggers import TRIGGER, TRIGGER_FIGURES, TriggerRow, triggers_of_source
+from noisetop.columns.tasks import TaskNamer
+from noisetop.columns.triggers import TRIGGER, TRIGGER_FIGURES, TriggerRow, who_of_source
+from noisetop.summary.summary import Summary
 from noisetop.tui.keys import Key
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.panel import Panel, Place
 from noisetop.tui.state import Period, State
 
 _WIDEST = 96
+_NOTHING = Summary(0, 0, ())
 
 
-class TriggerTable(LineTable[TriggerRow], Panel[SourceRow]):
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """What the table is drawn from."""
+
+    row: SourceRow
+    summary: Summary
+
+
+class TriggerTable(LineTable[TriggerRow], Panel[Taken]):
     """A row per trigger, by default largest net time first."""
 
     PLACE = Place.OVERLAY
@@ -43,25 +55,28 @@ class TriggerTable(LineTable[TriggerRow], Panel[SourceRow]):
         text = row.label if fits else set_cell_size(row.label, width - 1) + "…"
         return ((set_cell_size(text, width), ""),)
 
-    def take(self, state: State) -> SourceRow:
+    def take(self, state: State) -> Taken:
         """The row that it was opened on, with the newest figures."""
         row: SourceRow = self.opened_on
-        if state.period is not None:
-            self.opened_on = row = _same_source(state.period, row) or row
-        return row
+        if state.period is None:
+            return Taken(row, _NOTHING)
+        self.opened_on = row = _same_source(state.period, row) or row
+        return Taken(row, state.period.summary)
 
-    def draw(self, taken: SourceRow) -> None:
+    def draw(self, taken: Taken) -> None:
         """Part of Panel."""
-        where = "all CPUs" if taken.cpu is None else f"CPU {taken.cpu}"
-        self.heading = f"Triggers of {taken.label} on {where}"
-        self.show(triggers_of_source(taken.source), None, TRIGGER_FIGURES)
+        row = taken.row
+        where = "all CPUs" if row.cpu is None else f"CPU {row.cpu}"
+        self.heading = f"Triggers of {row.label} on {where}"
+        self.show(who_of_source(row.source, TaskNamer(taken.summary)), None, TRIGGER_FIGURES)
 
 
 def _same_source(period: Period, wanted: SourceRow) -> SourceRow | None:
     for cpu in (period.everywhere, *period.summary.cpus):
         if cpu.cpu == wanted.cpu:
             for row in source_rows(period.summary, cpu):
-                if row.source.source == wanted.source.source:
+                same = row.source.source, row.source.origin
+                if same == (wanted.source.source, wanted.source.origin):
                     return row
     return None
 

@@ -1,4 +1,4 @@
-"""Adds the names of kernel functions to a recording while it grows."""
+"""Adds names to a recording while it grows: of kernel functions, and who the tasks are."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _INTERVAL_S = 0.25
 
 
 @dataclass(slots=True)
-class SymbolWriter:
+class NamesWriter:
     """Owns the thread that asks for new names and appends them."""
 
-    new_block: Callable[[], bytes]
-    """The names that are new, as a block; empty where there is none. May raise OSError."""
+    new_blocks: Callable[[], bytes]
+    """The names that are new, as blocks; empty where there are none. May raise OSError."""
     append: Callable[[bytes], None]
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
     def start(self) -> None:
         """From now on names are written soon after they occur."""
-        self._thread = threading.Thread(target=self._run, name="symbols", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="names", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Nothing is appended after this. May be called again."""
+        """Nothing is appended by itself after this. May be called again."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -37,5 +37,13 @@ class SymbolWriter:
         # Whoever writes the end of the recording meets the same error, and reports it.
         with contextlib.suppress(OSError):
             while not self._stop.wait(_INTERVAL_S):
-                if block := self.new_block():
-                    self.append(block)
+                self._write()
+
+    def write_last(self) -> None:
+        """What is new since it was closed."""
+        with contextlib.suppress(OSError):
+            self._write()
+
+    def _write(self) -> None:
+        if blocks := self.new_blocks():
+            self.append(blocks)

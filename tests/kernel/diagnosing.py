@@ -1,0 +1,169 @@
+"""Diagnoses of a load while it is traced: what ``noisetop diagnose -p`` says, period by period."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from noisetop.checks import AuditedMachine
+from noisetop.diagnosis import Diagnosis, diagnose, page, saved
+from noisetop.diagnosis.evidence import evidence_of
+from noisetop.events.waits import WaitBook
+from noisetop.machine import system
+from noisetop.recording.recording import Recording
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
+from noisetop.version import version
+from tests.kernel.loads import PATIENCE_S, Workload, stop
+from tests.kernel.provoked import attentive
+
+PERIOD_S = 0.5
+SETTLING_S = 0.1
+ENOUGH = 10
+"""Interruptions or waits before a cause is judged."""
+OF_OTHERS = (
+    *("other-program", "guest-threads", "container-service", "system-service", "own-threads"),
+    *("disk-interrupt", "disk-completion", "filesystem", "noisetop-itself", "sleep-timer"),
+    "woken-late",
+)
+"""What programs of others on this machine and its host cause, as much as they happen to."""
+
+
+def document_of(diagnosis: Diagnosis) -> dict[str, Any]:
+    """As ``--json`` writes it."""
+    text = page.as_json(diagnosis, (), version=version(), title="", changes=None)
+    document: dict[str, Any] = json.loads(text)
+    assert document["explained_ns"] + document["unexplained_ns"] == document["noise_ns"]
+    return document
+
+
+def summary(document: dict[str, Any]) -> list[tuple[str, int, int]]:
+    return [(one["key"], one["net_ns"], one["wait_ns"]) for one in document["findings"][:5]]
+
+
+def first_finding(document: dict[str, Any], key: str) -> dict[str, Any]:
+    """The finding of that key, of which nothing that the test could keep away is more expensive."""
+    ranked = [
+        one
+        for one in document["findings"]
+        if one["key"] == key or not one["key"].startswith(OF_OTHERS)
+    ]
+    assert ranked, f"{key} is not found: {summary(document)}"
+    assert ranked[0]["key"] == key, f"{key} is not the first of {summary(document)}"
+    finding: dict[str, Any] = ranked[0]
+    return finding
+
+
+@dataclass
+class Period:
+    """What was traced since it began."""
+
+    tracer: Tracer
+    pid: int
+
+    def __post_init__(self) -> None:
+        self.tracer.read()
+        self.tracer.reader.waits.clear()
+        self._tables = [self.tracer.read()]
+        self._counters = self.tracer.counters.read()
+        self._start_ns = time.monotonic_ns()
+        self._realtime = _realtime(AuditedMachine())
+
+    def diagnose(self) -> Diagnosis:
+        """Judges it up to now."""
+        self._tables.append(self.tracer.read())
+        end_ns, reader = time.monotonic_ns(), self.tracer.reader
+        counters = self.tracer.counters
+        recording = Recording(
+            metadata={**system.describe(), "pid": self.pid},
+            cpus=self.tracer.target.cpus,
+            start_ns=self._start_ns,
+            end_ns=end_ns,
+            sources=reader.namer.sources,
+            read_chunks=lambda: iter([np.concatenate(self._tables)]),
+            triggers=reader.join.triggers,
+            waits=WaitBook.of(reader.waits.by_task()),
+            stacks=self.tracer.kernel_stacks(),
+            counters=counters.between(self._counters, counters.read(), self._start_ns, end_ns),
+            tasks=dict(reader.tasks),
+        )
+        machine = AuditedMachine(cpus=recording.cpus, pid=self.pid)
+        realtime = self._realtime | _realtime(machine)
+        return diagnose(evidence_of(recording, realtime=realtime, machine=machine))
+
+
+def _realtime(machine: AuditedMachine) -> frozenset[str]:
+    return frozenset(task.comm for task in machine.tasks if task.realtime and not task.kernel)
+
+
+@dataclass
+class Traced:
+    """A load in action."""
+
+    tracer: Tracer
+    pid: int
+
+    def diagnose(self, seconds: float = PERIOD_S) -> Diagnosis:
+        """Of so long from now on."""
+        period = Period(self.tracer, self.pid)
+        time.sleep(seconds)
+        return period.diagnose()
+
+    def find(self, key: str, seconds: float = PERIOD_S) -> Cause:
+        """The cause, which has to be the first one once it acted often enough."""
+        period, end = Period(self.tracer, self.pid), time.monotonic() + PATIENCE_S
+        while True:
+            time.sleep(seconds)
+            diagnosis = period.diagnose()
+            acted = [max(one.count, one.wait_count) for one in diagnosis.findings if one.key == key]
+            if sum(acted) >= ENOUGH or time.monotonic() > end:
+                break
+        document = document_of(diagnosis)
+        return Cause(first_finding(document, key), saved.summary_of(diagnosis))
+
+    def assert_gone(self, cause: Cause, seconds: float = PERIOD_S) -> None:
+        """Measures again, from when the remedy works."""
+        end = time.monotonic() + PATIENCE_S
+        while cause.key in {one.key for one in self.diagnose(SETTLING_S).findings}:
+            assert time.monotonic() < end, f"{cause.key} does not go away"
+        cause.assert_gone(self.diagnose(seconds))
+
+
+@dataclass
+class Cause:
+    """A cause that was named first, and what to compare with later."""
+
+    finding: dict[str, Any]
+    before: saved.Saved
+
+    @property
+    def key(self) -> str:
+        return str(self.finding["key"])
+
+    def assert_gone(self, after: Diagnosis) -> None:
+        """Compares with another period."""
+        changes = {one.key: one for one in saved.compare(self.before, saved.summary_of(after))}
+        assert changes[self.key].verdict is saved.Fate.GONE, changes[self.key]
+        assert changes[self.key].significant, changes[self.key]
+
+
+@contextlib.contextmanager
+def traced(
+    load: Workload, cpu: int, housekeeping: int, *, faults: bool = False
+) -> Iterator[Traced]:
+    """Attaches while all is quiet, then lets the load act until the context ends."""
+    target = Target((cpu,), pid=load.pid)
+    with Tracer(target, stacks=True, faults=faults, housekeeping=(housekeeping,)) as tracer:
+        tracer.start_window()
+        with attentive():
+            load.begin()
+            try:
+                yield Traced(tracer, load.pid)
+            finally:
+                stop(load.process)

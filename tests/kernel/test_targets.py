@@ -1,0 +1,190 @@
+"""Who the victims are: several processes, single threads, threads that the kernel runs."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import mmap
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noisetop.counters.losses import LOSSES
+from noisetop.events.interruption import Flag
+from noisetop.machine import system
+from noisetop.machine.proc_interrupts import softirq_names
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
+from tests.kernel import books
+from tests.kernel.loads import LIFETIME_S, prepared, stop, workload
+from tests.kernel.program import PATIENCE_S, run, started, wait_for
+from tests.kernel.tracing import Traced, trace
+
+pytestmark = pytest.mark.kernel
+
+CPUS = system.online_cpus()
+VICTIM_CPU, SENDER_CPU = CPUS[-1], CPUS[0]
+SECONDS = 2
+SOFTIRQ_LEVEL = 2
+_IO_URING_SETUP = 425
+_IO_URING_ENTER = 426
+_SQPOLL, _SQ_AFF = 1 << 1, 1 << 2
+_SQ_WAKEUP = 1 << 1
+
+
+def victims(traced: Traced) -> set[int]:
+    return set(traced.table["victim_tid"].tolist()) - {0}
+
+
+def test_several_processes_are_victims_and_another_one_is_not() -> None:
+    with contextlib.ExitStack() as stack:
+        first, second, stranger = (
+            stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, "compete:0:2000"))
+            for _ in range(3)
+        )
+        target = Target((VICTIM_CPU,), pids=(first.pid, second.pid))
+        loads = (stranger, first, second)
+        begin = [load.begin for load in loads]
+        traced = trace(target, *begin, *(load.finish for load in loads))
+    for load in (first, second):
+        assert {load.tids["victim"], load.tids["compete"]} <= victims(traced)
+    assert not set(stranger.tids.values()) & victims(traced)
+    assert stranger.tids["compete"] in traced.rows("thread", "compete")["tid"]
+
+
+def test_a_thread_is_a_victim_and_its_sibling_is_not() -> None:
+    with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:2000") as load:
+        traced = trace(Target((VICTIM_CPU,), tids=(load.tids["victim"],)), load.run)
+    assert victims(traced) == {load.tids["victim"]}
+    assert set(traced.rows("thread", "compete")["tid"]) == {load.tids["compete"]}
+
+
+def test_several_threads_are_victims() -> None:
+    with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:2000") as load:
+        tids = load.tids["victim"], load.tids["compete"]
+        traced = trace(Target((VICTIM_CPU,), tids=tids), load.run)
+    assert victims(traced) == set(tids)
+    assert set(traced.rows("thread", "self", "compete")["tid"]) == {load.tids["compete"]}
+
+
+@contextlib.contextmanager
+def poller(cpu: int) -> Iterator[int]:
+    """A thread of the kernel's that polls for io_uring on one CPU and never sleeps; its tid."""
+    # struct io_uring_params: entries, flags, CPU and patience in ms of the poller
+    params = (ctypes.c_uint32 * 30)()
+    params[2:5] = [_SQPOLL | _SQ_AFF, cpu, LIFETIME_S * 1000]
+    system_call = ctypes.CDLL(None, use_errno=True).syscall
+    fd = system_call(_IO_URING_SETUP, 4, ctypes.byref(params))
+    if fd < 0:
+        pytest.skip(f"no io_uring here: {os.strerror(ctypes.get_errno())}")
+    try:
+        wait_for(lambda: bool(_pollers()), "the poller")
+        system_call(_IO_URING_ENTER, fd, 0, 0, _SQ_WAKEUP, None, 0)
+        yield _pollers()[0]
+    finally:
+        os.close(fd)
+
+
+def _pollers() -> list[int]:
+    """They name themselves."""
+    tasks = Path("/proc/self/task").iterdir()
+    return [int(one.name) for one in tasks if (one / "comm").read_text().startswith("iou-sqp")]
+
+
+def test_what_interrupts_a_thread_of_the_kernel_is_what_the_kernel_counts() -> None:
+    rows = {"LOC": ["local_timer"], "RES": ["reschedule"], "IWI": ["irq_work"]}
+    rows["CAL"] = ["call_function", "call_function_single"]
+    with contextlib.ExitStack() as stack:
+        tid = stack.enter_context(poller(VICTIM_CPU))
+        stack.enter_context(workload("timerfd", VICTIM_CPU, SENDER_CPU, 1000))
+        target = Target((VICTIM_CPU,), tids=(tid,))
+        tracer = stack.enter_context(Tracer(target))
+        before, slices = books.everything(), books.slices_of_init()
+        tracer.start_window()
+        before_too = books.everything()
+        time.sleep(SECONDS)
+        after = books.everything()
+        tracer.stop_window()
+        after_too = books.everything()
+        table = tracer.read()
+        # Some guests' kernels hide what happens while these threads run from their tracepoints.
+        hidden = books.slices_of_init() - slices
+        losses = tracer.window_counters().of(LOSSES)
+        hidden *= any(cpu["switch"] for cpu in losses.by_cpu.values())
+        last = [source.path[-1] for source in tracer.reader.namer.sources]
+    assert set(table["victim_tid"].tolist()) == {tid}
+    for row, names in {**rows, **{one: [one] for one in softirq_names()}}.items():
+        mine = table[table["flags"] & Flag.CONTINUED == 0]
+        if row not in rows:
+            mine = mine[mine["level"] == SOFTIRQ_LEVEL]
+        seen = int(np.isin(mine["source"], [i for i, one in enumerate(last) if one in names]).sum())
+        key = row, VICTIM_CPU
+        least = after.get(key, 0) - before_too.get(key, 0)
+        most = after_too.get(key, 0) - before.get(key, 0)
+        assert least - hidden <= seen <= most, row
+    assert len(table) > 100 * SECONDS
+
+
+KSM = Path("/sys/kernel/mm/ksm")
+
+
+@contextlib.contextmanager
+def merging() -> Iterator[int]:
+    """The kernel's thread that merges pages, busy without a pause; its tid."""
+    if not (KSM / "run").exists():
+        pytest.skip("no ksmd here")
+
+    before = {name: (KSM / name).read_text() for name in ("run", "sleep_millisecs")}
+    memory = mmap.mmap(-1, 1 << 24, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.write(b"x" * len(memory))
+    memory.madvise(mmap.MADV_MERGEABLE)
+    try:
+        (KSM / "sleep_millisecs").write_text("0")
+        (KSM / "run").write_text("1")
+        scans = _scans()
+        wait_for(lambda: _scans() > scans, "ksmd")
+        (tid,) = [int(p.parent.name) for p in Path("/proc").glob("[0-9]*/comm") if _is_ksmd(p)]
+        yield tid
+    finally:
+        for name, value in before.items():
+            (KSM / name).write_text(value)
+        memory.close()
+
+
+def _scans() -> int:
+    return int((KSM / "full_scans").read_text())
+
+
+def _is_ksmd(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return path.read_text() == "ksmd\n"
+    return False
+
+
+def test_a_kernel_thread_is_a_victim_by_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "ksmd.json"
+    with merging(), workload("timerfd", VICTIM_CPU, SENDER_CPU, 1000):
+        done = run("record", "-t", "ksmd", "-d", "2s", "-q", "-o", file)
+        assert done.returncode == 0, done.stderr
+    document = json.loads(run("report", "--json", file).stdout)
+    assert document["metadata"]["target"].endswith("(ksmd)")
+    paths = [one["path"] for cpu in document["cpus"].values() for one in cpu["sources"]]
+    assert ["timer", "local_timer"] in paths
+    assert not [path for path in paths if "ksmd" in path], "what it does itself is no noise"
+
+
+def test_the_run_ends_with_the_last_of_its_threads(tmp_path: Path) -> None:
+    with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:200") as load:
+        tids = ",".join(str(tid) for tid in load.tids.values())
+        file = tmp_path / "x.noisetop"
+        with started("record", "-t", tids, "-o", file, until="recording") as process:
+            stop(load.process)
+            _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, said
+    assert f"TIDs {tids}" in said
+    assert "exited" in said

@@ -1,0 +1,125 @@
+"""Where the time of victims went, against the kernel's own: run time and run delay of schedstat."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from noisetop.events.interruption import Source
+from noisetop.machine import system
+from noisetop.tracing.target import Target
+from tests.kernel.loads import Workload, prepared
+from tests.kernel.test_waits import LONG_NS, NOWHERE, SHORT_NS, SKIPPED_NS, quota
+from tests.kernel.tracing import Traced, trace
+
+pytestmark = pytest.mark.kernel
+
+CPUS = system.online_cpus()
+VICTIM_CPU = max(CPUS)
+SENDER_CPU = min(CPUS)
+SHARE = 0.01
+HIDDEN_NS = 3_000_000
+"""Of switches that some guests' kernels keep from their tracepoints: a wait of each."""
+
+Books = dict[int, tuple[int, int]]
+
+
+def books_of(load: Workload) -> Books:
+    """Run time and run delay of each thread."""
+    found = {}
+    for tid in [load.pid, *load.tids.values()]:
+        run, delay, _ = Path(f"/proc/{tid}/schedstat").read_text().split()
+        found[tid] = int(run), int(delay)
+    return found
+
+
+def assert_adds_up(traced: Traced, load: Workload) -> None:
+    """To the nanosecond, and never more than the period."""
+    assert traced.victims.keys() >= set(load.tids.values())
+    for one in traced.victims.values():
+        assert one.adds_up(), one
+        assert 0 < one.wall_ns <= traced.duration_ns, one
+
+
+def assert_books_agree(traced: Traced, load: Workload, before: Books) -> None:
+    """Run time, and run delay where waits are long enough for the kernel's clock."""
+    hidden_ns = HIDDEN_NS * traced.hidden
+    for tid, (run_ns, delay_ns) in books_of(load).items():
+        one = traced.victims.get(tid)
+        ran_ns, delayed_ns = run_ns - before[tid][0], delay_ns - before[tid][1]
+        if one is None or max(ran_ns, one.run_ns) < SHORT_NS:
+            continue
+        wait = traced.waits.get(tid)
+        count = sum(wait.count.values()) if wait else 0
+        skipped_ns = SKIPPED_NS * (count + 1)
+        assert abs(one.run_ns - ran_ns) <= SHARE * ran_ns + skipped_ns + hidden_ns, (one, ran_ns)
+        if delayed_ns >= LONG_NS * max(count, 10):
+            skipped_ns = 0
+        assert abs(one.delay_ns - delayed_ns) <= SHARE * delayed_ns + skipped_ns + hidden_ns, (
+            one,
+            delayed_ns,
+        )
+
+
+CASES = {
+    "a spinner": ("spin:0:1", "mprotect:500:1000"),
+    "two threads on one CPU": ("compete:0:4000",),
+    "a blocked server": ("nanosleep:1000:1500", "futex:500:500"),
+    "beside a real-time thread": ("compete:0:4000", "wake-urgent:20:30"),
+}
+
+
+@pytest.mark.parametrize("acts", CASES.values(), ids=CASES.keys())
+def test_it_adds_up_and_agrees_with_the_kernels_books(acts: tuple[str, ...]) -> None:
+    with prepared(VICTIM_CPU, SENDER_CPU, *acts) as load:
+        before = books_of(load)
+        traced = trace(Target(CPUS, pid=load.pid), load.run)
+        assert_books_agree(traced, load, before)
+    assert_adds_up(traced, load)
+
+
+def test_two_threads_name_each_other_as_contention() -> None:
+    with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:4000") as load:
+        traced = trace(Target((VICTIM_CPU,), pid=load.pid), load.run)
+    one, other = (traced.victims[load.tids[name]] for name in ("victim", "compete"))
+    for mine, its, rival in ((one, other, "compete"), (other, one, "victim")):
+        shared_ns = mine.contention[Source(("thread", "self", rival))]
+        # One waits whenever the other runs, but for when that is alone at the end.
+        assert 0.7 * its.on_cpu_ns <= shared_ns <= its.run_ns
+
+
+def test_a_quota_is_throttled_time() -> None:
+    with quota(percent=20) as tasks, prepared(VICTIM_CPU, SENDER_CPU, "compete:0:1500") as load:
+        tasks.write_text(str(load.pid))
+        traced = trace(Target((VICTIM_CPU,), pid=load.pid), load.run)
+    assert_adds_up(traced, load)
+    throttled_ns = sum(one.throttled_ns for one in traced.victims.values())
+    waits = [wait.total_ns.get("throttled", 0) for wait in traced.waits.values()]
+    assert 0 < sum(waits) <= throttled_ns * (1 + SHARE)
+
+
+def test_a_thread_that_migrates_while_it_waits() -> None:
+    with contextlib.ExitStack() as stack:
+        load = stack.enter_context(prepared(NOWHERE, NOWHERE, "compete:0:6000"))
+        rivals = [stack.enter_context(prepared(cpu, cpu, "compete:0:4000")) for cpu in CPUS]
+
+        def migrate() -> None:
+            for rival in rivals:
+                rival.begin()
+            load.begin()
+            for turn in range(150):
+                os.sched_setaffinity(load.tids["victim"], {CPUS[turn % len(CPUS)]})
+                time.sleep(0.003)
+            os.sched_setaffinity(load.tids["victim"], set(CPUS))
+            load.finish()
+
+        before = books_of(load)
+        traced = trace(Target(CPUS, pid=load.pid), migrate, *(rival.finish for rival in rivals))
+        assert_books_agree(traced, load, before)
+    assert_adds_up(traced, load)
+    victim = traced.victims[load.tids["victim"]]
+    assert victim.unattributed_ns <= 0.05 * victim.delay_ns + HIDDEN_NS * traced.hidden
