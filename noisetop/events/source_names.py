@@ -61,7 +61,7 @@ class Namer:
 
     def __post_init__(self) -> None:
         if self.layout.slept_new is not None:
-            self._intern(UNATTRIBUTED)  # beforehand: what is read ahead names others meanwhile
+            self.number_of(UNATTRIBUTED)  # beforehand: what is read ahead names others meanwhile
         self._traits = np.zeros(256, np.uint8)
         for number, kind in self.layout.kinds.items():
             self._traits[number] = _TRAITS.get(kind.identity, _NUMBER)
@@ -85,7 +85,7 @@ class Namer:
             table["level"][carries] ^= np.uint8(mark)
             table["flags"][carries] |= np.uint8(Flag.ENTRY)
         table["source"] = self._encoder.numbers(
-            self._columns(events), lambda row: self._intern(self._source_of(events[row]))
+            self._columns(events), lambda row: self.number_of(self._source_of(events[row]))
         )
         return table
 
@@ -93,8 +93,11 @@ class Namer:
         """Begins with a new list of sources; tables made from now on index that one."""
         self.sources, self._index = [], {}
         self._encoder = DictionaryEncoder(_COLUMNS)
+        if self.layout.slept_new is not None:
+            self.number_of(UNATTRIBUTED)
 
-    def _intern(self, source: Source) -> int:
+    def number_of(self, source: Source) -> int:
+        """Its place in the list, at the end where it is new."""
         if source not in self._index:
             self._index[source] = len(self.sources)
             self.sources.append(source)

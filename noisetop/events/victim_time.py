@@ -8,8 +8,8 @@ waits, the interruptions take their part.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from noisetop.events.delays import DelayFinder, Delays, Times
 from noisetop.events.interruption import (
     INTERRUPTION,
+    OTHER_TID,
     SIDE_LEVEL,
     UNATTRIBUTED,
     Flag,
@@ -25,6 +26,7 @@ from noisetop.events.interruption import (
 )
 from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import Origin
+from noisetop.events.source_names import Namer
 from noisetop.events.task_names import TaskNames
 from noisetop.tables.rows import select
 
@@ -174,6 +176,23 @@ class VictimBook:
         self._waits.clear()
         self._told_until.clear()
         self.told.clear()
+
+    def forget(
+        self,
+        namer: Namer,
+        told_as: Callable[[Source], Source],
+        is_alive: Callable[[int], bool],
+    ) -> None:
+        """``sources`` is another list from now on, in which sources are what ``told_as`` says.
+        Right after close(): threads that are gone and whose end was not told are forgotten."""
+        numbers = np.zeros(len(self.sources), np.uint32)
+        for number in self._finder.sources():
+            numbers[number] = namer.number_of(told_as(self.sources[number]))
+        self._finder.renumber(numbers)
+        self.sources = namer.sources
+        waiting = {one.tid for one in self._waits}
+        for tid in [tid for tid in self._accounts if tid not in waiting and not is_alive(tid)]:
+            del self._accounts[tid]
 
     def add(self, table: Interruptions, waits: Events) -> None:
         """Takes interruptions, whose origins are known, and waits in the order of their end."""
@@ -410,6 +429,21 @@ def merged(one: Mapping[int, VictimTime], other: Mapping[int, VictimTime]) -> di
     found = dict(one)
     for tid, later in other.items():
         found[tid] = _added(found[tid], later) if tid in found else later
+    return found
+
+
+def folded(
+    victims: Mapping[int, VictimTime], kept: Set[int], told_as: Callable[[Source], Source]
+) -> dict[int, VictimTime]:
+    """All victims but the ``kept`` ones as OTHER_TID; those that competed as ``told_as`` says."""
+    found: dict[int, VictimTime] = {}
+    for tid, time in victims.items():
+        contention: Counter[Source] = Counter()
+        for source, ns in time.contention.items():
+            contention[told_as(source)] += ns
+        about = replace(time, tid=tid if tid in kept else OTHER_TID, contention=dict(contention))
+        before = found.get(about.tid)
+        found[about.tid] = _added(before, about) if before else about
     return found
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisetop.events.interruption import Flag
+from noisetop.events.interruption import OTHER_TID, Flag
 from noisetop.events.layout import Events
 from noisetop.tables.rows import select
 
 _WAITS = ("preempted", "woken", "throttled")
-
-OTHER = 0
-"""Stands for victims that are not told apart; no victim has that tid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +85,18 @@ class WaitBook:
             self._total_ns[tid, reason] = self._total_ns.get((tid, reason), 0) + total_ns
         self._max_ns[tid] = max(self._max_ns.get(tid, 0), wait.max_ns)
 
-    def fold(self, kept: int) -> None:
-        """The waits of all but the ``kept`` victims that waited longest become those of OTHER."""
+    def fold(self, kept: Set[int]) -> None:
+        """The waits of all but the ``kept`` victims become those of OTHER_TID."""
         tasks = self.by_task()
-        apart = sorted(tasks.keys() - {OTHER}, key=lambda tid: (-tasks[tid].sum_ns, tid))
-        largest = set(apart[:kept])
         self.clear()
         for tid, wait in tasks.items():
-            self._add_task(tid if tid in largest else OTHER, wait)
+            self._add_task(tid if tid in kept else OTHER_TID, wait)
 
     def clear(self) -> None:
         """Forgets everything."""
         self._count.clear()
         self._total_ns.clear()
         self._max_ns.clear()
-
-    @property
-    def task_count(self) -> int:
-        """Victims that are told apart."""
-        return len(self._max_ns)
 
     def by_task(self) -> Mapping[int, TaskWait]:
         """The waits of each victim so far."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 from noisetop.diagnosis import Diagnosis, diagnose
@@ -12,7 +13,6 @@ from noisetop.events.interruption import Interruptions
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.waits import WaitBook
 
-_VICTIMS = 512
 REFRESH_NS = 5_000_000_000
 
 
@@ -42,9 +42,11 @@ class LiveCauses:
         """Forgets what was collected."""
         self._collector = self.latest = None
 
-    def forget(self) -> None:
-        """Collects anew, as the lists of the reader are others now; the last judgement stays."""
+    def forget(self, kept: Set[int]) -> None:
+        """Collects anew, as the lists of the reader are others now; the last judgement stays.
+        ``kept``: victims whose waits are told apart."""
         self._collector = None
+        self._waits.fold(kept)
 
     def add(self, table: Interruptions, waits: WaitBook, start_ns: int, end_ns: int) -> None:
         """Takes an interval."""
@@ -57,8 +59,6 @@ class LiveCauses:
             self._start_ns, self._judged_ns = start_ns, 0
         self._collector.add(table)
         self._waits.merge(waits)
-        if self._waits.task_count > 2 * _VICTIMS:
-            self._waits.fold(_VICTIMS)
         # Half a second of tolerance: intervals do not end on the dot.
         if not self._judged_ns or end_ns - self._judged_ns >= REFRESH_NS - 500_000_000:
             self._judged_ns = end_ns

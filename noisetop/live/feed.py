@@ -7,27 +7,28 @@ from dataclasses import dataclass, field
 
 from noisetop.counters.calibration import CALIBRATION, Calibration
 from noisetop.counters.period import PeriodCounters, Totals
-from noisetop.events.interruption import Interruptions
+from noisetop.events.interruption import OTHER_TID, Interruptions
 from noisetop.events.victim_time import VictimTime, merged
+from noisetop.events.victim_time import folded as victims_folded
 from noisetop.events.waits import WaitBook
 from noisetop.live.causes import LiveCauses
 from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.sample import Sample
 from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import task_exists
-from noisetop.summary.fold import continued
+from noisetop.summary.fold import folded
 from noisetop.summary.summary import Summarizer, Summary
 from noisetop.tables.rows import joined
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.tracer import Tracer
 
 _NAMES, _NAMES_PER_CPU = 256, 64
-"""Of sources in the totals, and of tasks that are gone."""
-_VICTIMS = 512
-"""Whose waits are told apart in the totals."""
+"""That are kept: of sources, and of tasks that are gone."""
+_VICTIMS = 2048
+"""That are told apart in the totals."""
 
 
-def _is_unknown(_tid: int) -> bool:
+def _nobody_knows(_tid: int) -> bool:
     """In a PID namespace /proc does not tell which of the kernel's tasks live."""
     return False
 
@@ -55,8 +56,8 @@ class TracerFeed:
     _counters_at_last: Totals = field(init=False)
     _causes: LiveCauses = field(init=False)
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
-    _names_limit: int = 0
-    """Names that the reader may know before it forgets: twice what it could not forget last."""
+    _most_names: int = 0
+    """That may be known before some are forgotten: twice what could not be forgotten last."""
 
     def __post_init__(self) -> None:
         self.tracer.reader.splits = True
@@ -114,17 +115,21 @@ class TracerFeed:
     def _bound_memory(self, calibration: Calibration) -> None:
         """Anybody can start tasks under ever new names: what is beyond a bound is told as one, and
         tasks that are gone are forgotten. Sums stay exact."""
-        if self._total_waits.task_count > 2 * _VICTIMS:
-            self._total_waits.fold(_VICTIMS)
         reader, kept = self.tracer.reader, _NAMES + _NAMES_PER_CPU * len(self.tracer.target.cpus)
-        if reader.name_count <= max(self._names_limit, 2 * kept):
+        many_names = reader.name_count > max(self._most_names, 2 * kept)
+        if not many_names and len(self._total_victims) <= 2 * _VICTIMS:
             return
-        reader.forget(task_exists if is_first("pid") else _is_unknown, kept)
-        self._names_limit = 2 * reader.name_count
-        self._total = continued(
-            self._total, reader.namer.sources, reader.join.triggers, calibration, kept
-        )
-        self._causes.forget()
+        is_alive = task_exists if is_first("pid") else _nobody_knows
+        total = folded(self._total, calibration, self._total_start_ns, kept)
+        reader.forget(total.told_as, is_alive, kept)
+        self._most_names = 2 * reader.name_count
+        self._total = total.continued(reader.namer.sources, reader.join.triggers)
+        victims = sorted(self._total_victims, key=lambda tid: (not is_alive(tid), tid == OTHER_TID))
+        apart = {*victims[:_VICTIMS]}
+        self._total_victims = victims_folded(self._total_victims, apart, total.told_as)
+        self._total_waits.fold(apart)
+        self._causes.forget(apart)
+
     def _read(self, *, ended: bool) -> tuple[Interruptions, Interruptions, int]:
         """What was traced since the last call; the part of it and of what goes on that lies in this
         interval; and the end of that."""

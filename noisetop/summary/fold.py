@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from noisetop.counters.calibration import Calibration, EntryCost
 from noisetop.events.interruption import Source
@@ -11,23 +12,40 @@ from noisetop.events.origin import Origin
 from noisetop.events.trigger import Trigger
 from noisetop.summary.summary import SourceSummary, Summarizer, Total, merge
 
-OTHER = "other"
-"""Second step of the path of all that is not told apart."""
+
+@dataclass(frozen=True, slots=True)
+class FoldedTotals:
+    """What a summarizer has added up; it takes no more tables."""
+
+    old: Summarizer
+    totals: tuple[Total, ...]
+    kept: AbstractSet[Source]
+    """Sources that stay apart."""
+
+    def told_as(self, source: Source) -> Source:
+        """What a source is told as."""
+        return source if source in self.kept else source.other
+
+    def continued(self, sources: Sequence[Source], triggers: Sequence[Trigger]) -> Summarizer:
+        """A summarizer for tables that index other lists, which counts on from here."""
+        return Summarizer(
+            self.old.cpus,
+            sources,
+            triggers,
+            self.old.directory,
+            intervals=self.old.intervals,
+            earlier=self.totals,
+            started=self.old.started,
+        )
 
 
-def continued(
-    old: Summarizer,
-    sources: Sequence[Source],
-    triggers: Sequence[Trigger],
-    calibration: Calibration,
-    kept: int,
-) -> Summarizer:
-    """A summarizer for tables that index other lists, which counts on from ``old``.
+def folded(old: Summarizer, calibration: Calibration, start_ns: int, kept: int) -> FoldedTotals:
+    """Keeps the ``kept`` sources apart that cost most since ``start_ns``, and all that is no noise.
 
-    The ``kept`` sources that cost most stay apart, and all that is no noise. Counts and times of
-    the others go to ``other`` of their class, so that no sum changes. ``old`` takes no more tables.
+    Counts and times of the others go to ``other`` of their class, so that no sum changes.
     """
-    totals = old.totals(calibration)
+    old.started.fold(old.directory, kept)
+    totals = old.totals(calibration, old.started.rows(old.directory, start_ns))
     largest = _largest([one for one in totals if not one.is_side], kept)
     earlier: list[Total] = []
     rest: dict[tuple[int, str, Origin, EntryCost | None], list[SourceSummary]] = {}
@@ -40,18 +58,17 @@ def continued(
             continue
         key = one.cpu, about.source.noise_class, about.origin, about.entry
         rest.setdefault(key, []).append(about)
-    for (cpu, noise_class, _, _), parts in rest.items():
-        other = replace(merge(parts), source=Source((noise_class, OTHER)))
+    for (cpu, _, _, _), parts in rest.items():
+        other = replace(merge(parts), source=parts[0].source.other)
         earlier.append(Total(cpu, False, other))
-    return Summarizer(old.cpus, sources, triggers, intervals=old.intervals, earlier=tuple(earlier))
+    return FoldedTotals(old, tuple(earlier), largest)
 
 
-def _largest(totals: Sequence[Total], kept: int) -> set[Source]:
+def _largest(totals: Sequence[Total], kept: int) -> frozenset[Source]:
     """Those that cost most on all CPUs together."""
     cost: dict[Source, int] = {}
     for one in totals:
         about = one.summary
-        if about.source.path[1:] == (OTHER,):
-            continue
-        cost[about.source] = cost.get(about.source, 0) + about.rank_ns + about.idle_ns
-    return set(sorted(cost, key=lambda source: (-cost[source], source))[:kept])
+        if about.source != about.source.other:
+            cost[about.source] = cost.get(about.source, 0) + about.rank_ns + about.idle_ns
+    return frozenset(sorted(cost, key=lambda source: (-cost[source], source))[:kept])

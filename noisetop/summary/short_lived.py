@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from noisetop._tables import add_up
-from noisetop.events.interruption import Interruptions
+from noisetop.events.interruption import OTHER, Interruptions
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
@@ -96,11 +96,18 @@ class StartedTasks:
         self._sums = widened(self._sums, len(self._tids))
         add_up((rows, threads["net_ns"], threads["net_ns"]), self._sums, None)
         if len(self._tids) > _LIMIT:
-            self._folded = self._groups(directory, self._first_ns)
-            infos = (directory.infos.get(tid) for tid in self._tids)
-            started_ns = (info.started_ns for info in infos if info)
-            self._folded_ns = max([self._folded_ns, *started_ns])
-            self._tids, self._sums, self._encoder = [], no_sums(), DictionaryEncoder(1)
+            self.fold(directory, _LIMIT)
+
+    def fold(self, directory: TaskDirectory, kept: int) -> None:
+        """Keeps all tasks so far as groups, and of these the ``kept`` with most starts under their
+        name. The others count with who started them, or where these are too many with nobody."""
+        self._folded = self._groups(directory, self._first_ns)
+        infos = (directory.infos.get(tid) for tid in self._tids)
+        started_ns = (info.started_ns for info in infos if info)
+        self._folded_ns = max([self._folded_ns, *started_ns])
+        self._tids, self._sums, self._encoder = [], no_sums(), DictionaryEncoder(1)
+        for other in (lambda one: _Group(OTHER, one.starter), lambda one: _Group(OTHER, 0)):
+            self._folded = _bounded(self._folded, kept, other)
 
     def _new(self, tid: int) -> int:
         self._tids.append(tid)
@@ -129,6 +136,22 @@ class StartedTasks:
             one.count += sums[COUNT]
             one.net_ns += sums[TOTAL]
         return found
+
+
+def _bounded(
+    groups: Mapping[_Group, _Sum], kept: int, other: Callable[[_Group], _Group]
+) -> dict[_Group, _Sum]:
+    """The ``kept`` groups with most starts, all others as what ``other`` says."""
+    if len(groups) <= kept:
+        return dict(groups)
+    ordered = sorted(groups, key=lambda one: (-groups[one].starts, one))
+    found: dict[_Group, _Sum] = {}
+    for place, group in enumerate(ordered):
+        one = found.setdefault(group if place < kept // 2 else other(group), _Sum())
+        one.starts += groups[group].starts
+        one.count += groups[group].count
+        one.net_ns += groups[group].net_ns
+    return found
 
 
 def starter_of(tid: int, info: TaskInfo | None) -> int:

@@ -16,12 +16,12 @@ from noisetop._tables import Groups, add_up
 from noisetop.counters.calibration import CALIBRATION, Calibration, EntryCost
 from noisetop.counters.period import PeriodCounters
 from noisetop.counters.section import event_classes
-from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
+from noisetop.events.interruption import OTHER, OTHER_TID, SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
 from noisetop.events.victim_time import VictimTime
-from noisetop.events.waits import OTHER, TaskWait
+from noisetop.events.waits import TaskWait
 from noisetop.summary.cost import cost_of, cost_range, entry_kind
 from noisetop.summary.max_single import LongestIntervals
 from noisetop.summary.short_lived import ShortLived, StartedTasks, with_short_lived
@@ -291,16 +291,17 @@ def _cost(sources: Sequence[SourceSummary]) -> int | None:
 def _longest_first(
     waits: Mapping[int, TaskWait], tasks: Mapping[int, str]
 ) -> tuple[VictimWait, ...]:
-    found = [
-        VictimWait(tid, "other" if tid == OTHER else tasks.get(tid, ""), wait)
-        for tid, wait in waits.items()
-    ]
+    found = [VictimWait(tid, _name(tid, tasks), wait) for tid, wait in waits.items()]
     return tuple(sorted(found, key=lambda one: (-one.wait.sum_ns, one.tid)))
 
 
 def _victims(victims: Mapping[int, VictimTime], tasks: Mapping[int, str]) -> tuple[Victim, ...]:
-    found = [Victim(tasks.get(tid, ""), time) for tid, time in victims.items()]
+    found = [Victim(_name(tid, tasks), time) for tid, time in victims.items()]
     return tuple(sorted(found, key=lambda one: (-one.lost_ns, -one.time.run_ns, one.time.tid)))
+
+
+def _name(tid: int, tasks: Mapping[int, str]) -> str:
+    return OTHER if tid == OTHER_TID else tasks.get(tid, "")
 
 
 class Total(NamedTuple):
@@ -353,11 +354,11 @@ class Summarizer:
     """Finds the longest intervals; say how many to keep."""
     earlier: tuple[Total, ...] = ()
     """Totals to count on from, each source and origin of a CPU once."""
+    started: StartedTasks = field(default_factory=StartedTasks)
     _by_trigger: TriggerTotals = field(init=False)
     _by_task: TriggerTotals = field(default_factory=lambda: TriggerTotals(TASKS, _TASKS_KEPT))
     _threads: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
     """By source: whether it is a thread."""
-    _started: StartedTasks = field(default_factory=StartedTasks)
 
     def __post_init__(self) -> None:
         self._by_trigger = TriggerTotals(self.triggers)
@@ -389,7 +390,7 @@ class Summarizer:
         ran = self._threads.take(table["source"]) & (table["tid"] != 0)
         threads = select(table, ran)
         self._by_task.add(rows[ran], threads["tid"], threads["net_ns"], carries[ran])
-        self._started.add(threads, self.directory)
+        self.started.add(threads, self.directory)
 
     def _rows_of(self, table: Interruptions) -> npt.NDArray[np.uint32]:
         """Row of each interruption; grows the arrays by the rows that are new."""
@@ -418,7 +419,7 @@ class Summarizer:
         side: dict[int, list[SourceSummary]] = {}
         moments: list[tuple[int, Source, int]] = []
         counters = counters or PeriodCounters()
-        short_lived = self._started.rows(self.directory, start_ns)
+        short_lived = self.started.rows(self.directory, start_ns)
         for cpu, is_side, found in self.totals(counters.of(CALIBRATION), short_lived):
             if not is_side:
                 by_cpu.setdefault(cpu, []).append(found)

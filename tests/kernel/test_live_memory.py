@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from noisetop.events.interruption import OTHER
 from noisetop.live.feed import TracerFeed
 from noisetop.machine import affinity, system
-from noisetop.summary.fold import OTHER
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
