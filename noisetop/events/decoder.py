@@ -85,9 +85,8 @@ class RecordReader:
 
     @property
     def name_count(self) -> int:
-        """Sources, triggers or tasks known by now, whichever are most."""
-        sources, triggers = len(self.namer.sources), len(self.join.triggers)
-        return max(sources, triggers, self.task_names.task_count)
+        """Sources or triggers known by now, whichever are more."""
+        return max(len(self.namer.sources), len(self.join.triggers))
 
     def forget(
         self, told_as: Callable[[Source], Source], is_alive: Callable[[int], bool], kept: int

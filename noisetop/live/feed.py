@@ -23,9 +23,9 @@ from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.tracer import Tracer
 
 _NAMES, _NAMES_PER_CPU = 256, 64
-"""That are kept: of sources, and of tasks that are gone."""
-_VICTIMS = 2048
-"""That are told apart in the totals."""
+"""Sources that the totals tell apart."""
+_TASKS = 2048
+"""Victims that they tell apart, and tasks that are gone whose names are kept."""
 
 
 def _nobody_knows(_tid: int) -> bool:
@@ -56,8 +56,8 @@ class TracerFeed:
     _counters_at_last: Totals = field(init=False)
     _causes: LiveCauses = field(init=False)
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
-    _most_names: int = 0
-    """That may be known before some are forgotten: twice what could not be forgotten last."""
+    _living: int = 0
+    """Tasks whose names could not be forgotten last."""
 
     def __post_init__(self) -> None:
         self.tracer.reader.splits = True
@@ -116,19 +116,19 @@ class TracerFeed:
         """Anybody can start tasks under ever new names: what is beyond a bound is told as one, and
         tasks that are gone are forgotten. Sums stay exact."""
         reader, kept = self.tracer.reader, _NAMES + _NAMES_PER_CPU * len(self.tracer.target.cpus)
-        many_names = reader.name_count > max(self._most_names, 2 * kept)
-        if not many_names and len(self._total_victims) <= 2 * _VICTIMS:
+        tasks = max(reader.task_names.task_count - self._living, len(self._total_victims))
+        if reader.name_count <= 2 * kept and tasks <= 2 * _TASKS:
             return
         is_alive = task_exists if is_first("pid") else _nobody_knows
         total = folded(self._total, calibration, self._total_start_ns, kept)
-        reader.forget(total.told_as, is_alive, kept)
-        self._most_names = 2 * reader.name_count
+        reader.forget(total.told_as, is_alive, _TASKS)
+        self._living = max(reader.task_names.task_count - _TASKS, 0)
         self._total = total.continued(reader.namer.sources, reader.join.triggers)
         victims = sorted(self._total_victims, key=lambda tid: (not is_alive(tid), tid == OTHER_TID))
-        apart = {*victims[:_VICTIMS]}
-        self._total_victims = victims_folded(self._total_victims, apart, total.told_as)
-        self._total_waits.fold(apart)
-        self._causes.forget(apart)
+        named = {*victims[:_TASKS]}
+        self._total_victims = victims_folded(self._total_victims, named, total.told_as)
+        self._total_waits.fold(named)
+        self._causes.forget(named)
 
     def _read(self, *, ended: bool) -> tuple[Interruptions, Interruptions, int]:
         """What was traced since the last call; the part of it and of what goes on that lies in this
