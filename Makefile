@@ -3,6 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+TIME ?= 60s
 DIST ?= dist
 export PYTHON
 
@@ -22,9 +23,9 @@ ROOT := $(filter 0,$(shell id -u))
 AS_ROOT := $(if $(ROOT),env,sudo env PYTHONDONTWRITEBYTECODE=1)
 # What needs neither kernel, browser nor network runs side by side, then the kernel's tests one by one.
 PURE_TESTS := $(BIN)/pytest -n auto -m 'not kernel and not viewer and not packaging' $(ARGS)
-KERNEL_PART := -p no:cacheprovider -m 'kernel and not packaging' $(ARGS)
+KERNEL_PART := -p no:cacheprovider -m 'kernel and not packaging and not story' $(ARGS)
 KERNEL_TESTS := $(AS_ROOT) NOISETOP_MUST_RUN=kernel $(BIN)/pytest $(KERNEL_PART)
-EVERY_TEST := test test-thorough test-viewers test-packaging test-guests test-arm64
+EVERY_TEST := test test-stories test-thorough test-viewers test-packaging test-guests test-arm64
 
 .PHONY: build
 build: $(BUILT) ## set up what is missing and leave .venv/bin/noisetop behind (the default)
@@ -60,6 +61,11 @@ test-kernel: $(TOOLS) ## the tests on the real kernel only; they fail where they
 	@packaging/prepare test
 	@$(KERNEL_TESTS)
 
+.PHONY: test-stories
+test-stories: $(TOOLS) ## find a culprit, type the remedy as printed, measure again: on an idle machine
+	@packaging/prepare test
+	@$(AS_ROOT) NOISETOP_MUST_RUN=kernel $(BIN)/pytest -p no:cacheprovider -m story $(ARGS)
+
 .PHONY: test-viewers
 test-viewers: $(TOOLS) ## open what noisetop writes in the viewers that it is written for, in a browser
 	@packaging/prepare viewers
@@ -73,6 +79,10 @@ test-packaging: $(TOOLS) ## set-up on made-up machines, and the wheel where ther
 .PHONY: test-thorough
 test-thorough: $(TOOLS) ## the tests with made-up input, with twenty times as many examples
 	@$(BIN)/pytest -n auto --thorough -m generated $(ARGS)
+
+.PHONY: fuzz
+fuzz: $(TOOLS) ## damaged and forged files through every command that reads one, under sanitizers: make fuzz TIME=60s
+	@$(BIN)/python -m tests.fuzz --time $(TIME) $(ARGS)
 
 .PHONY: test-guests
 test-guests: $(TOOLS) ## the tests of the kernel on those that people run, in QEMU: make test-guests ARGS="-k bookworm"

@@ -21,6 +21,7 @@ from noisetop.events.interruption import Flag
 from noisetop.events.layout import Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import SymbolTable
+from noisetop.recording.block_file import PlainBlockFile
 from noisetop.recording.raw_file import SpoolWriter
 
 START_NS = 5_000_000_000
@@ -150,15 +151,19 @@ def write_made_up(path: Path, size: Size) -> int:
     rounds = -(-blocks // size.cpus)
     end_ns = START_NS + (rounds + 1) * _TURN_NS
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(fd, "wb", buffering=0) as file:
-        writer = SpoolWriter(fd, layout)
+    kinds = layout.block_kinds
+    try:
+        file = PlainBlockFile(fd, layout)
+        writer = SpoolWriter(fd, layout, file)
         writer.write_head({"host": "made up"}, _names(size), tuple(range(size.cpus)))
-        file.write(_block(layout, "START", START_NS.to_bytes(8, "little")))
-        file.write(_block(layout, "EVENTS", _task_names(layout, size).tobytes()))
+        file.append(kinds["START"], START_NS.to_bytes(8, "little"))
+        file.append(kinds["EVENTS"], _task_names(layout, size).tobytes())
         for number in range(blocks):
             turn, cpu = divmod(number, size.cpus)
-            file.write(_block(layout, "EVENTS", _moved(layout, records, turn, cpu).tobytes()))
+            file.append(kinds["EVENTS"], _moved(layout, records, turn, cpu).tobytes())
         writer.write_end(end_ns, PeriodCounters(), "")
+    finally:
+        os.close(fd)
     return blocks * len(records)
 
 
@@ -200,10 +205,3 @@ def _names(size: Size) -> Names:
     lines = "".join(f"{_FUNCTIONS + 16 * n:016x} t function_{n}\n" for n in functions)
     symbols = SymbolTable(lines.encode())
     return Names(("HI", "TIMER"), {}, lambda: symbols)
-
-
-def _block(layout: Layout, kind: str, content: bytes) -> bytes:
-    head = np.zeros(1, layout.block)
-    head["magic"], head["kind"] = layout.block_magic, layout.block_kinds[kind]
-    head["bytes"] = len(content)
-    return head.tobytes() + content

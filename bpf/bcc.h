@@ -120,7 +120,8 @@ static __always_inline u64 kernel_cgroup_ancestor(struct cgroup *cgroup, u32 lev
 
 static __always_inline u64 kernel_task_cgroup(struct task_struct *task)
 {
-	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+	struct css_set *groups = BPF_CORE_READ(task, cgroups);
+	return BPF_CORE_READ(groups, dfl_cgrp, kn, id);
 }
 
 /* struct kthread and struct worker are private. */

@@ -43,6 +43,11 @@ NOISE_SOURCE(thread, "thread", TASK);
 
 #define LEVEL_BIT(level) (1u << NOISE_LEVEL_##level)
 
+/* A kernel thread spins that keeps a CPU busy for so long, */
+#define NOISE_SPINS_NS 100000000ull
+/* with no sleep that is longer than this. */
+#define NOISE_NAP_NS 1000000ull
+
 /*
  * 1 + the place of a CPU in noise_cpus, 0 where it has none. The mask states once more what was
  * just tested, in a form that the compiler cannot turn into one that the verifier does not follow.
@@ -129,21 +134,6 @@ static __always_inline void noise_account(struct noise_cpu *c, u32 level, u64 ne
 		c->closed_ns += net_ns;
 	else
 		__sync_fetch_and_add(&c->closed_ns, net_ns);
-}
-
-static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 source, u64 id,
-				       u64 object)
-{
-	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
-	if (c->open_levels & 1u << level)
-		noise_lose(c, NOISE_LOSS_UNBALANCED);
-	frame->source = source;
-	frame->id = id;
-	frame->object = object;
-	frame->marked = 0;
-	c->open_levels |= 1u << level;
-	/* Last, so that setting up the frame is not counted as part of it. */
-	frame->start_ns = noise_now(c, &frame->closed_ns);
 }
 
 /*
@@ -319,6 +309,52 @@ static __always_inline void noise_close_and_commit(struct noise_cpu *c, u32 leve
 	u32 writer;
 	struct noise_event *event = noise_close(c, level, flags, &writer);
 	noise_commit(c, event, writer);
+}
+
+/*
+ * A kernel thread that spins works for somebody, as the kernel's osnoise workload does: the CPU is
+ * not idle, and the thread is its victim until it sleeps. Called from what interrupts it. Out of
+ * line, as that happens only where nobody is delayed.
+ */
+static __noinline int noise_adopt(struct noise_cpu *c)
+{
+	if (!c || !c->tid || c->spinning_tid != c->tid || c->softirq_flags ||
+	    c->open_levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK)) ||
+	    bpf_ktime_get_ns() - c->spinning_since_ns < NOISE_SPINS_NS)
+		return 0;
+	u32 writer, flags = NOISE_FLAG_CONTINUED | NOISE_FLAG_THREADED;
+	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
+	if (c->open_levels & LEVEL_BIT(WORK))
+		noise_close_and_commit(c, NOISE_LEVEL_WORK, flags);
+	if (c->open_levels & LEVEL_BIT(THREAD)) {
+		struct noise_event *event = noise_close(c, NOISE_LEVEL_THREAD, flags, &writer);
+		if (event)
+			event->parent_id = frame->waker_cpu;
+		noise_commit(c, event, writer);
+	}
+	c->adopted_tid = c->tid;
+	c->victim_tid = c->tid;
+	/* Should what was interrupted have just read open_levels, it opens the frame again. */
+	frame->start_ns = noise_now(c, &frame->closed_ns);
+	return 0;
+}
+
+static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 source, u64 id,
+				       u64 object)
+{
+	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
+	if (noise_victims == NOISE_VICTIMS_USERS && level >= NOISE_LEVEL_SOFTIRQ &&
+	    level < NOISE_LEVEL_NMI && !c->victim_tid)
+		noise_adopt(c);
+	if (c->open_levels & 1u << level)
+		noise_lose(c, NOISE_LOSS_UNBALANCED);
+	frame->source = source;
+	frame->id = id;
+	frame->object = object;
+	frame->marked = 0;
+	c->open_levels |= 1u << level;
+	/* Last, so that setting up the frame is not counted as part of it. */
+	frame->start_ns = noise_now(c, &frame->closed_ns);
 }
 
 static __always_inline bool noise_has_open(struct noise_cpu *c, u32 level, u32 source)

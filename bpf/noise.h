@@ -249,10 +249,15 @@ enum noise_block_kind {
 
 #define NOISE_BLOCK_MAGIC 0x6b6c6274 /* "tblk" */
 
+/* A checksum is a CRC-32C. One of its own lets a reader trust the header and find the next block. */
 struct noise_block {
 	noise_u32 magic;
-	noise_u32 kind;  /* enum noise_block_kind */
-	noise_u64 bytes; /* of what follows, a multiple of 8 */
+	noise_u32 kind;    /* enum noise_block_kind */
+	noise_u64 bytes;   /* of what follows, a multiple of 8 */
+	noise_u32 number;  /* of this block in its file, from 0 on */
+	noise_u32 payload; /* checksum of what follows */
+	noise_u32 reserved;
+	noise_u32 checksum; /* of the fields above */
 };
 
 /* What is counted on a CPU beside the events. */
@@ -344,13 +349,17 @@ struct noise_cpu {
 	struct noise_entry entry;
 	noise_u32 named[NOISE_NAMED_TASKS]; /* hashes of tid and name emitted lately, by tid */
 	struct noise_raiser raisers[NOISE_SOFTIRQS];
-	noise_u32 waiting;        /* victims that wait for this CPU; any CPU may add */
-	noise_u32 throttled;      /* those among them that may not run even when it is idle */
-	noise_u64 wait_since_ns;  /* when the first of them began to */
-	noise_u64 wait_closed_ns; /* noise_closed() then */
-	noise_u32 waiting_next;   /* another one of those that wait, 0: none is known */
-	noise_u32 reserved_wait;
-	noise_u64 reserved_last[4];
+	noise_u32 waiting;           /* victims that wait for this CPU; any CPU may add */
+	noise_u32 throttled;         /* those among them that may not run even when it is idle */
+	noise_u64 wait_since_ns;     /* when the first of them began to */
+	noise_u64 wait_closed_ns;    /* noise_closed() then */
+	noise_u32 waiting_next;      /* another one of those that wait, 0: none is known */
+	noise_u32 spinning_tid;      /* a kernel thread that hardly sleeps, 0: none is known */
+	noise_u64 spinning_since_ns; /* keeps this CPU busy since */
+	noise_u64 spinning_left_ns;  /* sleeps since, 0: does not */
+	noise_u32 adopted_tid; /* it again, once that is for so long that it counts as a victim */
+	noise_u32 reserved_adopted;
+	noise_u64 reserved_last[1];
 	noise_u64 tails[8]; /* user space's positions in rings[], on a line of their own */
 };
 

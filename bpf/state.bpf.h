@@ -134,6 +134,15 @@ static __always_inline bool noise_is_victim(struct task_struct *task, u32 tgid, 
 	return tgid && !(flags & PF_KTHREAD);
 }
 
+/* As above, with a kernel thread of this CPU that was adopted as a victim: see noise_adopt(). */
+static __always_inline bool noise_is_victim_on(struct noise_cpu *c, struct task_struct *task,
+					       u32 tid, u32 tgid, u32 flags)
+{
+	if (noise_is_victim(task, tgid, flags))
+		return true;
+	return noise_victims == NOISE_VICTIMS_USERS && c->adopted_tid && c->adopted_tid == tid;
+}
+
 /*
  * Learns which task is current after attaching. Once per CPU, so it is kept out of line.
  */
@@ -147,6 +156,9 @@ static __noinline int noise_sync(struct noise_cpu *c)
 	c->victim_tid = noise_is_victim(task, BPF_CORE_READ(task, tgid), BPF_CORE_READ(task, flags))
 				? pid
 				: 0;
+	c->spinning_tid = pid;
+	c->spinning_since_ns = bpf_ktime_get_ns();
+	c->spinning_left_ns = 0;
 	BPF_CORE_READ_STR_INTO(&c->comm, task, comm);
 	c->synced = 1;
 	return 0;

@@ -151,12 +151,13 @@ static __noinline int thread_delayed(struct noise_cpu *c, struct task_struct *pr
 	if (!c || !prev)
 		return 0;
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
-	bool victim = noise_is_victim(prev, FIELD(prev, tgid), FIELD(prev, flags));
+	u32 tid = FIELD(prev, pid);
+	bool victim = noise_is_victim_on(c, prev, tid, FIELD(prev, tgid), FIELD(prev, flags));
 	u64 self = noise_victims != NOISE_VICTIMS_USERS && victim ? NOISE_FLAG_SELF : 0;
 	bpf_probe_read_kernel(c->comm, sizeof(c->comm), prev->comm);
 	trigger_emit_name(c, prev);
 	frame->source = thread_source;
-	frame->id = FIELD(prev, pid);
+	frame->id = tid;
 	frame->object = self << 32 | c->waiting_tid;
 	frame->waker_cpu = 0;
 	frame->marked = 1; /* the wait began while it ran: there was no switch */
@@ -217,6 +218,26 @@ static __noinline int thread_resync(struct noise_cpu *c, struct task_struct *pre
 	return 0;
 }
 
+/* What spins is away from its CPU, where it may keep on spinning after a nap. */
+static __always_inline void thread_sleeps(struct noise_cpu *c)
+{
+	if (c->spinning_tid && !c->spinning_left_ns)
+		c->spinning_left_ns = bpf_ktime_get_ns();
+}
+
+/* A kernel thread has the CPU to itself. It spins on unless another one does. */
+static __always_inline void thread_spins(struct noise_cpu *c, u32 tid)
+{
+	u64 now_ns = c->frames[NOISE_LEVEL_THREAD].start_ns, left_ns = c->spinning_left_ns;
+	if (!c->spinning_tid || (left_ns && now_ns - left_ns > NOISE_NAP_NS)) {
+		c->spinning_tid = tid;
+		c->spinning_since_ns = now_ns;
+		c->adopted_tid = 0;
+	}
+	if (c->spinning_tid == tid)
+		c->spinning_left_ns = 0;
+}
+
 /*
  * Opens the frame of the thread that runs from now on, if a victim waits for the CPU or if it is a
  * kernel thread on an idle CPU. The idle task runs while a victim waits only because of a quota.
@@ -227,7 +248,8 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 	u32 flags = FIELD(next, flags);
 	bool kernel_thread = flags & PF_KTHREAD && FIELD(next, pid);
 	c->softirq_flags = 0;
-	if (!c->waiting_tid && (noise_victims != NOISE_VICTIMS_USERS || !kernel_thread))
+	bool idle = noise_victims == NOISE_VICTIMS_USERS && kernel_thread && !next_is_victim;
+	if (!c->waiting_tid && !idle)
 		return;
 	bpf_probe_read_kernel(c->comm, sizeof(c->comm), next->comm);
 	if (kernel_thread)
@@ -237,6 +259,8 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 		   (waker & ~0xffffffffull) | FIELD(next, pid), self << 32 | c->waiting_tid);
 	c->frames[NOISE_LEVEL_THREAD].waker_cpu = waker;
 	c->frames[NOISE_LEVEL_THREAD].marked = again;
+	if (idle)
+		thread_spins(c, FIELD(next, pid));
 	if (!(flags & PF_WQ_WORKER))
 		return;
 	u64 function = kernel_worker_function(kernel_worker(next));
@@ -248,8 +272,10 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct *next)
 {
 	struct noise_task *state = wait_state(c, FIELD(next, pid), false);
-	if (!FIELD(next, pid))
+	if (!FIELD(next, pid)) {
 		wait_clear(c);
+		thread_sleeps(c);
+	}
 	if (!state)
 		return 0;
 	u64 waker = (u64)state->waker << 32 | state->waker_cpu;
@@ -271,14 +297,17 @@ static __noinline int thread_depart(struct noise_cpu *c, struct task_struct *pre
 {
 	if (!c || !prev)
 		return 0;
-	bool victim = noise_is_victim(prev, FIELD(prev, tgid), FIELD(prev, flags));
+	u32 tid = FIELD(prev, pid);
+	bool victim = noise_is_victim_on(c, prev, tid, FIELD(prev, tgid), FIELD(prev, flags));
+	if (!runnable && c->spinning_tid == tid)
+		thread_sleeps(c);
 	if (!runnable && !victim)
 		return 0;
-	struct noise_task *state = wait_state(c, FIELD(prev, pid), victim);
+	struct noise_task *state = wait_state(c, tid, victim);
 	if (!state)
 		return 0;
 	if (!runnable && FIELD(prev, exit_state)) {
-		wait_exit(c, state, FIELD(prev, pid));
+		wait_exit(c, state, tid);
 	} else if (!runnable) {
 		state->left_ns = bpf_ktime_get_ns();
 	} else {
@@ -305,7 +334,11 @@ int thread_switch(u64 *ctx)
 	bool again = c->open_levels & LEVEL_BIT(THREAD);
 	thread_leave(c, prev);
 
-	bool next_is_victim = noise_is_victim(next, FIELD(next, tgid), FIELD(next, flags));
+	u32 tid = FIELD(next, pid);
+	bool next_is_victim =
+		noise_is_victim_on(c, next, tid, FIELD(next, tgid), FIELD(next, flags));
+	if (noise_victims == NOISE_VICTIMS_USERS && c->adopted_tid && c->adopted_tid == tid)
+		c->spinning_left_ns = 0;
 	if (noise_traces_faults)
 		fault_resume(c, FIELD(next, pid));
 	u64 waker = thread_arrive(c, next);
@@ -313,7 +346,6 @@ int thread_switch(u64 *ctx)
 		thread_depart(c, prev, runnable);
 	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
 		c->waiting_tid = 0;
-	u32 tid = FIELD(next, pid);
 	/* Read separately: the verifier does not follow a load through one of two pointers. */
 	u32 waiting_tid = READ_ONCE(c->waiting_tid);
 	c->tid = tid;

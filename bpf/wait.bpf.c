@@ -34,14 +34,19 @@ int wait_waking(u64 *ctx)
 /* No wait begins for a task that still runs or waits already. */
 static __always_inline int wait_wake(struct task_struct *task, bool born)
 {
-	u32 cpu = kernel_task_cpu(task);
-	if (!noise_is_watched(cpu) || FIELD(task, on_cpu) ||
-	    !noise_is_victim(task, FIELD(task, tgid), FIELD(task, flags)))
+	u32 cpu = kernel_task_cpu(task), tid = FIELD(task, pid);
+	if (!noise_is_watched(cpu) || FIELD(task, on_cpu))
 		return 0;
 	struct noise_cpu *target = noise_cpu_of(cpu);
 	if (!target)
 		return 0;
-	struct noise_task *state = wait_state(target, FIELD(task, pid), true);
+	if (noise_victims == NOISE_VICTIMS_USERS && target->adopted_tid &&
+	    target->adopted_tid == tid &&
+	    bpf_ktime_get_ns() - target->spinning_left_ns > NOISE_NAP_NS)
+		target->adopted_tid = 0; /* it has slept: an idle CPU, as before */
+	if (!noise_is_victim_on(target, task, tid, FIELD(task, tgid), FIELD(task, flags)))
+		return 0;
+	struct noise_task *state = wait_state(target, tid, true);
 	if (!state || state->wait)
 		return 0;
 	if (born)
@@ -95,8 +100,9 @@ int wait_migrate(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	u32 from = kernel_task_cpu(task), to = ctx[1];
-	if (!noise_is_watched(from) ||
-	    !noise_is_victim(task, FIELD(task, tgid), FIELD(task, flags)))
+	struct noise_cpu *c = noise_is_watched(from) ? noise_cpu_of(from) : NULL;
+	if (!c ||
+	    !noise_is_victim_on(c, task, FIELD(task, pid), FIELD(task, tgid), FIELD(task, flags)))
 		return 0;
 	return wait_move(task, from, to);
 }

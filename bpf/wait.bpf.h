@@ -25,7 +25,8 @@ static __always_inline struct noise_task *wait_state(struct noise_cpu *c, u32 ti
  */
 static __always_inline bool wait_read_clock(struct noise_cpu *c, u64 *now_ns, u64 *closed_ns)
 {
-	u32 open = READ_ONCE(c->open_levels) & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK));
+	u32 levels = READ_ONCE(c->open_levels),
+	    open = levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK));
 	bool served = open & LEVEL_BIT(SOFTIRQ);
 	struct noise_frame *frame =
 		served ? &c->frames[NOISE_LEVEL_SOFTIRQ] : &c->frames[NOISE_LEVEL_IRQ];
@@ -33,7 +34,8 @@ static __always_inline bool wait_read_clock(struct noise_cpu *c, u64 *now_ns, u6
 	u64 before_ns = READ_ONCE(frame->closed_ns);
 	*now_ns = bpf_ktime_get_ns();
 	*closed_ns = open ? before_ns + *now_ns - start_ns : closed;
-	return closed == noise_closed(c) && start_ns == READ_ONCE(frame->start_ns);
+	return closed == noise_closed(c) && start_ns == READ_ONCE(frame->start_ns) &&
+	       levels == READ_ONCE(c->open_levels);
 }
 
 /* No loop: Linux 5.10 refuses one whose head follows a call. */

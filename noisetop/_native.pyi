@@ -104,9 +104,14 @@ class Session:
         """Kernel stacks so far: addresses by the id that triggers carry, innermost first, at most
         ``NOISE_STACK_DEPTH`` of them."""
 
-    def append(self, block: bytes, /) -> None:
-        """Writes one whole block to the recording, between those of the drain thread. An error of
-        the file is in ``counters()["spool_errno"]``, and nothing more is written then."""
+    def write_head(self, head: bytes, /) -> None:
+        """Begins the recording, before its window. An error of the file is in
+        ``counters()["spool_errno"]``, and nothing more is written then."""
+
+    def append(self, kind: int, payload: bytes, /) -> None:
+        """Writes a block to the recording, between those of the drain thread, with its number and
+        its checksums. kind: a value of ``enum noise_block_kind``; payload: a multiple of 8 bytes,
+        else ValueError. Errors of the file as in write_head()."""
 
     def translation_unit(self) -> dict[str, Any]:
         """What programs compiled for this session have to know.

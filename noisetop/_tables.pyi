@@ -89,6 +89,9 @@ def add_gaps(
 def buckets(durations: _Column, out: npt.NDArray[np.int64], /) -> None:
     """Writes the bucket of each duration in ns to ``out``. Raises ValueError for other lengths."""
 
+def crc32c(content: memoryview | bytes, crc: int = 0, /) -> int:
+    """CRC-32C of contiguous bytes that follow those of which ``crc`` is the checksum; 0: none."""
+
 def split_by_kind(
     pieces: Sequence[npt.NDArray[Any] | memoryview | bytes],
     row_bytes: int,
@@ -101,7 +104,7 @@ def split_by_kind(
 
     pieces: contiguous, rows of ``row_bytes`` each. The kind of a row is its byte at offset ``at``
     under ``mask``; rows of no kind in ``kinds`` (at most 8) are left out. Raises ValueError where a
-    piece ends within a row, or for an offset outside of it.
+    piece ends within a row, for an offset outside of it, or where rows change meanwhile.
     """
 
 def flatten(columns: tuple[_Column, _Column], out: npt.NDArray[np.uint64], /) -> int:

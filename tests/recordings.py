@@ -28,6 +28,7 @@ from noisetop.events.waits import TaskWait, WaitBook
 from noisetop.exporters import recording_output
 from noisetop.machine.cgroup_names import CgroupNames
 from noisetop.machine.task_details import ProcessDetails
+from noisetop.recording.block_file import PlainBlockFile
 from noisetop.recording.raw_file import SpoolWriter
 from noisetop.recording.recording import Recording
 from tests.builders import side_figures
@@ -289,13 +290,14 @@ def write_spool(
     shared = layout()
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     try:
-        writer = SpoolWriter(fd, shared)
+        file = PlainBlockFile(fd, shared)
+        writer = SpoolWriter(fd, shared, file)
         writer.write_head({"host": "box"}, names(symbols), (2, 3))
-        write_block(fd, "START", START_NS.to_bytes(8, "little"))
+        file.append(shared.block_kinds["START"], START_NS.to_bytes(8, "little"))
         for block in blocks:
-            write_block(fd, "EVENTS", block.tobytes())
+            file.append(shared.block_kinds["EVENTS"], block.tobytes())
             if symbols_while_growing:
-                os.write(fd, writer.names_blocks())
+                writer.write_names()
         if end_ns is not None:
             losses = Losses({2: {"ring_full": 4}}, lost_spool=1)
             counters = side_figures(
@@ -305,12 +307,3 @@ def write_spool(
     finally:
         os.close(fd)
     return path.read_bytes()
-
-
-def write_block(fd: int, kind: str, content: bytes) -> None:
-    """What the drain thread writes."""
-    shared = layout()
-    head = np.zeros(1, shared.block)
-    head["magic"], head["kind"] = shared.block_magic, shared.block_kinds[kind]
-    head["bytes"] = len(content)
-    os.write(fd, head.tobytes() + content)

@@ -171,3 +171,16 @@ def test_under_sudo_the_file_belongs_to_the_caller(
         pass
     found = (tmp_path / "a").stat()
     assert (found.st_uid, found.st_gid) == (12345, 54321)
+
+
+def test_force_does_not_replace_what_is_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    os.mkfifo(path)
+    with pytest.raises(UsageError, match="is not a file"):
+        output.check_output(path, force=True)
+    assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+def test_a_name_that_is_too_long_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="File name too long"):
+        output.check_output(tmp_path / ("a" * 300), force=False)

@@ -17,6 +17,6 @@ EXIT_STATUSES = (
 """Status and meaning."""
 
 STATUS_OF_CMD = (
-    "With -- CMD, noisetop returns the exit status of CMD (128+N if signal N ended it), "
-    "unless noisetop itself fails."
+    "With -- CMD, noisetop returns the exit status of CMD (128+N if signal N ended it, 127 if "
+    "there is no such command, 126 if it cannot be run), unless noisetop itself fails."
 )

@@ -19,7 +19,8 @@ from noisetop.compare.sample import (
 from noisetop.compare.values import compare_values, measured_of_result
 from noisetop.compare.values_report import value_lines, values_as_dict
 from noisetop.errors import UsageError
-from noisetop.gaps.result import ProbeResult, looks_like_result, read_result
+from noisetop.gaps.files import looks_like_result, read_result
+from noisetop.gaps.result import ProbeResult
 from noisetop.recording.open import open_recording
 from noisetop.text.layout import output_width
 from noisetop.text.terminal_output import add_pager_argument, print_lines

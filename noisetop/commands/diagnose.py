@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from noisetop.checked_json import sealed
 from noisetop.checks import AuditedMachine, CheckResult, run_checks
 from noisetop.command_line.command import Example
-from noisetop.diagnosis import Diagnosis, diagnose, page, saved
-from noisetop.diagnosis.evidence import evidence_of
+from noisetop.diagnosis import Diagnosis, diagnose, document, page, saved
+from noisetop.diagnosis.evidence import Realtime, evidence_of
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.machine import affinity
 from noisetop.output import Output, check_output
@@ -69,6 +70,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--top", metavar="N", type=int, default=10, help="findings to show; default: %(default)s"
     )
     parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="details and evidence of all findings that are shown, not only of the first "
+        f"{page.DETAILED}",
+    )
+    parser.add_argument(
         "--save", metavar="FILE", type=Path, help="save the diagnosis for --against"
     )
     parser.add_argument("--force", action="store_true", help="overwrite the file of --save")
@@ -94,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         with temporary_folder() as folder:
             # Programs that end meanwhile are known from before, those that began from after.
-            realtime = _realtime(AuditedMachine())
+            realtime = Realtime.of(AuditedMachine())
             recording, status = _trace(args, folder / "live.noisetop")
             title = str(recording.metadata.get("target") or "") if named_victims(args) else ""
             pid = int(recording.metadata["pid"]) or None if args.pid else None
@@ -109,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
 def _save(diagnosis: Diagnosis, output: Output) -> None:
     """Keeps a diagnosis for --against. Raises NoisetopError."""
     with output.opened() as out:
-        document = json.dumps(saved.as_saved(diagnosis, version()), indent=2)
+        document = json.dumps(sealed(saved.as_saved(diagnosis, version())), indent=2)
         out.write(document.encode() + b"\n")
 
 
@@ -123,13 +131,19 @@ def _print(
     """The page or its JSON."""
     if args.json:
         sys.stdout.write(
-            page.as_json(diagnosis, audit, version=version(), title=title, changes=changes)
+            document.as_json(diagnosis, audit, version=version(), title=title, changes=changes)
         )
         return
     columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
     width = max(_NARROWEST, min(_WIDEST, columns))
     lines = page.page_lines(
-        diagnosis, audit, title=title, width=width, top=args.top, changes=changes
+        diagnosis,
+        audit,
+        title=title,
+        width=width,
+        top=args.top,
+        verbose=args.verbose,
+        changes=changes,
     )
     print_lines(lines, pager=args.pager)
 
@@ -149,7 +163,7 @@ def _trace(args: argparse.Namespace, path: Path) -> tuple[Recording, int]:
     """Traces into a file, and the exit status of the command where there is one."""
     if args.duration is None and not args.workload:
         args.duration = _DEFAULT_DURATION
-    with TracedRun(args, output=path) as run:
+    with TracedRun(args, output=path, in_lasting_folder=False) as run:
         with run.tracing() as tracer:
             notice(f"tracing {run.target.title}")
             run.wait(tracer)
@@ -157,17 +171,17 @@ def _trace(args: argparse.Namespace, path: Path) -> tuple[Recording, int]:
 
 
 def _judge(
-    recording: Recording, *, realtime: frozenset[str] | None = None, pid: int | None = None
+    recording: Recording, *, realtime: Realtime | None = None, pid: int | None = None
 ) -> tuple[Diagnosis, Sequence[CheckResult]]:
     """The diagnosis, and the audit of the machine where it is this one.
 
-    ``realtime``: programs with real-time priority before the recording; None: not known.
+    ``realtime``: what had real-time priority before the recording; None: not known.
     """
     machine = AuditedMachine(cpus=recording.cpus, pid=pid) if _made_here(recording) else None
     if machine is not None:
         _step_aside(recording.cpus)
     if realtime is not None and machine is not None:
-        realtime |= _realtime(machine) or frozenset()
+        realtime |= Realtime.of(machine) or Realtime()
     evidence = evidence_of(
         recording,
         online=machine.online if machine is not None else (),
@@ -176,13 +190,6 @@ def _judge(
     )
     audit = run_checks(machine) if machine is not None else ()
     return diagnose(evidence), audit
-
-
-def _realtime(machine: AuditedMachine) -> frozenset[str] | None:
-    """Names of programs with real-time priority now; None where they are hidden."""
-    if machine.tasks_hidden:
-        return None
-    return frozenset(task.comm for task in machine.tasks if task.realtime and not task.kernel)
 
 
 def _made_here(recording: Recording) -> bool:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from noisetop.command_line.command import Example
 from noisetop.counters.losses import LOSSES, describe_losses
 from noisetop.exporters import exporters_by_suffix, recording_output
-from noisetop.gaps.files import check_result_output, write_result
-from noisetop.gaps.result import looks_like_result, read_result
+from noisetop.gaps.files import (
+    check_result_output,
+    looks_like_result,
+    read_result,
+    write_result,
+)
 from noisetop.recording.open import open_recording
+from noisetop.session.notice import notice
+from noisetop.text.sanitize import printable
 from noisetop.text.units import format_ns
 
 NAME = "export"
@@ -60,16 +65,10 @@ def run(args: argparse.Namespace) -> int:
         return 0
     output = recording_output(args.output, force=args.force)
     recording = open_recording(args.file)
-    if recording.damage:
-        print(
-            f"noisetop: {recording.damage}: {args.file} holds the first "
-            f"{format_ns(recording.duration_ns)}",
-            file=sys.stderr,
-        )
-    if recording.counters.of(LOSSES).total:
-        print(
-            f"noisetop: {args.file}: {describe_losses(recording.counters.of(LOSSES))}",
-            file=sys.stderr,
-        )
     output.write(recording)
+    if recording.damage:
+        duration = format_ns(recording.duration_ns)
+        notice(f"{args.file}: {printable(recording.damage)}: it holds {duration}")
+    if recording.counters.of(LOSSES).total:
+        notice(f"{args.file}: {describe_losses(recording.counters.of(LOSSES))}")
     return 0

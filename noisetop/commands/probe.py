@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from noisetop.command_line.command import Example
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.gaps.files import as_json, check_result_output, write_result
 from noisetop.gaps.report import report_lines
-from noisetop.gaps.result import ProbeResult
+from noisetop.gaps.result import ProbeResult, SpinResult
 from noisetop.machine import system
 from noisetop.machine.state_folder import state_folder
 from noisetop.probe.calibrate import measure_cpus
@@ -215,12 +216,16 @@ def run(args: argparse.Namespace) -> int:
     if args.probe == "calibrate":
         return _calibrate(args)
     outputs = [check_result_output(path, args.probe, force=args.force) for path in args.output]
-    result = _PROBES[args.probe](args)
-    for output in outputs:
-        write_result(result, output)
-    if args.json:
-        print(as_json(result))
-    else:
+    stopper = Stopper()
+    # A signal ends the measurement, and loses nothing of it. That of memory has no early end.
+    with nullcontext() if args.probe == "numa" else catch_signals(stopper):
+        result = _PROBES[args.probe](args, stopper)
+        for output in outputs:
+            write_result(result, output)
+        if args.json:
+            print(as_json(result))
+    stopper.close()
+    if not args.json:
         print_lines(fit(report_lines(result), output_width()), pager=args.pager)
     return 0
 
@@ -259,9 +264,27 @@ def _busy_percents(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def _spin(args: argparse.Namespace) -> ProbeResult:
-    cpus = probe_cpus(args.cpus)
+def _spin(args: argparse.Namespace, stopper: Stopper) -> ProbeResult:
     busy = _busy_percents(args.busy)
+    settings, missing = _spin_settings(args)
+    runs: list[SpinResult] = []
+    for percent in busy:
+        try:
+            result = run_spin(replace(settings, busy_percent=percent), stopper)
+        except NoisetopError:
+            # What was measured before it was stopped is worth more than the reason.
+            if not (runs and stopper.stopped):
+                raise
+        else:
+            runs.append(replace(result, missing=[*result.missing, *missing]))
+        if stopper.stopped:
+            break
+    return ProbeResult("spin", _metadata(args), spin=runs)
+
+
+def _spin_settings(args: argparse.Namespace) -> tuple[SpinSettings, list[str]]:
+    """And what is missing, in words."""
+    cpus = probe_cpus(args.cpus)
     if args.threshold is not None and args.threshold < 1:
         raise UsageError("-T takes the shortest gap in ns, 1 or more")
     if args.periods < 0:
@@ -269,6 +292,7 @@ def _spin(args: argparse.Namespace) -> ProbeResult:
     check_load(args.load, cpus)
     trace, missing = _wants_trace(args)
     housekeeping = own_cpus(args.housekeeping, cpus)
+    _warn_about_housekeeping(housekeeping)
     settings = SpinSettings(
         cpus=cpus,
         duration_ns=parse_duration(args.duration),
@@ -281,19 +305,10 @@ def _spin(args: argparse.Namespace) -> ProbeResult:
         trace=trace,
         periods=args.periods,
     )
-    _warn_about_housekeeping(housekeeping)
-    with catch_signals(stopper := Stopper()):
-        runs = []
-        for percent in busy:
-            result = run_spin(replace(settings, busy_percent=percent), stopper)
-            runs.append(replace(result, missing=[*result.missing, *missing]))
-            if stopper.stopped:
-                break
-    stopper.close()
-    return ProbeResult("spin", _metadata(args), spin=runs)
+    return settings, missing
 
 
-def _switch(args: argparse.Namespace) -> ProbeResult:
+def _switch(args: argparse.Namespace, stopper: Stopper) -> ProbeResult:
     cpus = probe_cpus(args.cpus)
     if args.cpus is None:
         cpus = cpus[-1:]
@@ -311,14 +326,12 @@ def _switch(args: argparse.Namespace) -> ProbeResult:
         trace=trace,
     )
     _warn_about_housekeeping(settings.housekeeping)
-    with catch_signals(stopper := Stopper()):
-        result = run_switch(settings, stopper)
-    stopper.close()
+    result = run_switch(settings, stopper)
     result = replace(result, missing=[*result.missing, *missing])
     return ProbeResult("switch", _metadata(args), switch=result)
 
 
-def _numa(args: argparse.Namespace) -> ProbeResult:
+def _numa(args: argparse.Namespace, stopper: Stopper) -> ProbeResult:
     if not 1 <= args.repeats <= _MAX_REPEATS:
         raise UsageError(f"--repeats takes 1 to {_MAX_REPEATS}")
     array_bytes = args.size * _MIB if args.size is not None else default_bytes()
@@ -348,7 +361,7 @@ def _calibrate(args: argparse.Namespace) -> int:
     return 0
 
 
-_PROBES: dict[str, Callable[[argparse.Namespace], ProbeResult]] = {
+_PROBES: dict[str, Callable[[argparse.Namespace, Stopper], ProbeResult]] = {
     "spin": _spin,
     "switch": _switch,
     "numa": _numa,

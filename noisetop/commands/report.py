@@ -11,9 +11,9 @@ from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import collector_for, evidence_of
 from noisetop.errors import UsageError
 from noisetop.events.task_directory import TaskDirectory
-from noisetop.gaps.files import as_json
+from noisetop.gaps.files import as_json, looks_like_result, read_result
 from noisetop.gaps.report import report_lines as probe_lines
-from noisetop.gaps.result import ProbeResult, looks_like_result, read_result
+from noisetop.gaps.result import ProbeResult
 from noisetop.recording.open import open_recording
 from noisetop.report.text import Report, report_lines
 from noisetop.summary.as_dict import summary_as_dict

@@ -15,29 +15,55 @@ from functools import cache
 
 from noisetop.diagnosis.evidence import Evidence, Share
 from noisetop.diagnosis.finding import CannotTell, Finding, Outcome, Rule
+from noisetop.events.origin import Origin
 
 __all__ = ["Diagnosis", "Evidence", "Finding", "Rule", "all_rules", "diagnose"]
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Findings, most expensive first, and what is left. Adds up to the noise of the evidence."""
+    """Findings, and what is left. Adds up to the noise of the evidence and the waits that were not
+    noise of anything."""
 
     evidence: Evidence
     findings: tuple[Finding, ...]
+    """By the cost of what is not self-inflicted; what mostly is comes last."""
     unexplained: tuple[Share, ...]
     unsure: tuple[tuple[Rule, CannotTell], ...]
     """Rules that lacked something."""
 
     @property
     def explained_ns(self) -> int:
-        """Noise that findings claim."""
-        return sum(finding.net_ns for finding in self.findings)
+        """Noise that findings claim, or the waits for it where these are longer."""
+        return sum(finding.explained_ns for finding in self.findings)
 
     @property
     def unexplained_ns(self) -> int:
-        """Noise that no rule claims."""
+        """Noise that no rule claims; what no event accounts for is among that."""
         return sum(share.net_ns for share in self.unexplained)
+
+    @property
+    def estimated(self) -> bool:
+        """Whether entry costs are in what was lost."""
+        return any(share.entry for share in self.evidence.shares)
+
+    @property
+    def own_ns(self) -> int:
+        """What the victims lost by what they do themselves; an estimate where that is known."""
+        left = [share for share in self.unexplained if share.origin is Origin.SELF]
+        claimed_ns = sum(finding.own_ns for finding in self.findings if not finding.own_wait)
+        return claimed_ns + sum(share.rank_ns for share in left)
+
+    @property
+    def lost_ns(self) -> int:
+        """All that the victims lost, as own_ns."""
+        claimed_ns = sum(finding.counted_ns for finding in self.findings)
+        return claimed_ns + sum(share.rank_ns for share in self.unexplained)
+
+    @property
+    def external_ns(self) -> int:
+        """What they lost by others, as own_ns."""
+        return self.lost_ns - self.own_ns
 
 
 @cache
@@ -64,8 +90,13 @@ def diagnose(evidence: Evidence, rules: Iterable[Rule] | None = None) -> Diagnos
         said = _findings(outcome)
         left = _without(left, said, rule)
         findings += said
-    findings.sort(key=lambda finding: (-finding.cost_ns, finding.key))
+    findings.sort(key=_rank)
     return Diagnosis(evidence, tuple(findings), left, tuple(unsure))
+
+
+def _rank(finding: Finding) -> tuple[bool, int, int, str]:
+    """What the victims do themselves comes last."""
+    return finding.is_own, -finding.external_ns, -finding.cost_ns, finding.key
 
 
 def _findings(outcome: Outcome) -> tuple[Finding, ...]:

@@ -9,21 +9,25 @@ from dataclasses import dataclass
 
 from noisetop.checks import AuditedMachine
 from noisetop.checks.irq import is_managed
-from noisetop.checks.remedy import boot_argument, pin, sysctl, write
+from noisetop.checks.remedy import boot_argument, sysctl, write
 from noisetop.checks.result import Remedy
 from noisetop.checks.workload import quota_limits
+from noisetop.diagnosis.culprits import Culprit
 from noisetop.diagnosis.evidence import Evidence, Share
 from noisetop.machine.files import FileText, hex_mask
 from noisetop.machine.reading import Reading
-from noisetop.machine.tasks import Task
-from noisetop.text.cpu_list import format_cpu_list
 
 _PROC_SYS = "/proc/sys/"
 _ECHO = re.compile(r"echo (\S+|'[^']*') > (/\S+)")
 _SYSCTL = re.compile(r"sysctl -w((?: [\w.]+=(?:\S+|'[^']*'))+)")
 _CHOSEN = re.compile(r"(?<!\S)\[(\S+)\](?!\S)")
-_MOST_THREADS = 16
-_MOST_READINGS = 4
+_UNCHANGED = "nothing was changed"
+PROGRAM = "PROGRAM"
+"""In the place of a name or a command line that is not known."""
+_LEAST = 0.01
+"""Share of a finding from which on a program is worth a command."""
+_SCHEDULER = "/sys/kernel/debug/sched"
+MOST_READINGS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,55 @@ class Situation:
     """CPUs to isolate."""
     remedy: str
     """What the rule says in general."""
+    otherwise: str
+    """And the other remedy that it knows."""
+    culprits: tuple[Culprit, ...] = ()
+    """Who is behind it."""
 
     @property
     def cpus(self) -> frozenset[int]:
         """Where time was lost."""
         return frozenset(share.cpu for share in self.shares)
+
+    @property
+    def senders(self) -> tuple[int, ...]:
+        """Processes with the threads that caused it, by PID; those that are there now."""
+        tids = {share.sender for share in self.shares if share.sender}
+        found = {task.pid for task in self.machine.tasks if task.tid in tids and not task.kernel}
+        return tuple(sorted(found))
+
+    @property
+    def runners(self) -> frozenset[int]:
+        """Processes of the threads that ran, and of who starts them again and again, by PID; those
+        that are there now."""
+        pids = {culprit.pid for culprit in self._costly if culprit.ran and not culprit.binds}
+        return frozenset(task.pid for task in self.machine.tasks if task.pid in pids)
+
+    @property
+    def binders(self) -> frozenset[int]:
+        """Of these, who says where its tasks run: it was seen to, or may not run there itself."""
+        starters = {culprit.pid: culprit for culprit in self._costly if culprit.starts_per_s}
+        allowed: dict[int, set[int]] = {}
+        for task in self.machine.tasks:
+            if task.pid in starters:
+                allowed.setdefault(task.pid, set()).update(task.allowed or ())
+        found = {
+            pid
+            for pid, cpus in allowed.items()
+            if starters[pid].binds or (cpus and not cpus & self.cpus)
+        }
+        return frozenset(found - self.measured - {1})
+
+    @property
+    def _costly(self) -> list[Culprit]:
+        """Those that are worth a command."""
+        whole_ns = sum(culprit.cost_ns for culprit in self.culprits)
+        return [one for one in self.culprits if one.cost_ns >= _LEAST * whole_ns]
+
+    @property
+    def measured(self) -> frozenset[int]:
+        """Processes that were measured."""
+        return frozenset((*self.evidence.victims, self.machine.pid or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +100,9 @@ class Advice:
     """A remedy with its undo, and what was read for it."""
 
     remedy: Remedy
-    readings: tuple[Reading, ...]
+    readings: tuple[Reading, ...] = ()
+    otherwise: str | None = None
+    """Another remedy; None: that of the rule."""
 
 
 Act = Callable[[Situation], Advice | None]
@@ -60,14 +110,19 @@ Act = Callable[[Situation], Advice | None]
 
 
 def write_back(situation: Situation) -> Advice | None:
-    """The rule's own remedy where it only writes files; the undo writes what they hold now."""
+    """The rule's own remedy where it only writes files; the undo writes what they hold now. Where
+    they hold it already, the other remedy is left."""
     done: list[tuple[Remedy, FileText]] = []
     for command in situation.remedy.split("; "):
         written = _echo(situation.machine, command) or _sysctls(situation.machine, command)
         if not written:
             return None
         done += written
-    return _together(done)
+    needed = [(change, file) for change, file in done if change.command != change.undo]
+    if needed or not situation.otherwise:
+        return _together(needed or done)
+    readings = tuple(file.reading for _, file in done[:MOST_READINGS])
+    return Advice(Remedy(situation.otherwise, _UNCHANGED, shell=False), readings, otherwise="")
 
 
 def _together(done: Iterable[tuple[Remedy, FileText]]) -> Advice | None:
@@ -78,7 +133,7 @@ def _together(done: Iterable[tuple[Remedy, FileText]]) -> Advice | None:
         "; ".join(change.command for change, _ in changes),
         "; ".join(change.undo for change, _ in changes),
     )
-    return Advice(remedy, tuple(file.reading for _, file in changes[:_MOST_READINGS]))
+    return Advice(remedy, tuple(file.reading for _, file in changes[:MOST_READINGS]))
 
 
 def _echo(machine: AuditedMachine, command: str) -> list[tuple[Remedy, FileText]]:
@@ -103,52 +158,10 @@ def _sysctls(machine: AuditedMachine, command: str) -> list[tuple[Remedy, FileTe
     return [(sysctl(file, new), file) for file, new in files if file.ok]
 
 
-def move_threads(situation: Situation) -> Advice | None:
-    """Threads with the name that the finding is about."""
-    return _moved(situation, lambda task: task.comm == situation.about)
-
-
-def move_kernel_threads(situation: Situation) -> Advice | None:
-    """Threads that the finding saw, by their names."""
-    names = {share.path[1] for share in situation.shares if len(share.path) > 1}
-    return _moved(situation, lambda task: task.comm in names)
-
-
-def move_process(situation: Situation) -> Advice | None:
-    """All threads of the processes that have one with the name that the finding is about."""
-    named = {task.pid for task in situation.machine.tasks if task.comm == situation.about}
-    return _moved(situation, lambda task: task.pid in named)
-
-
-def _moved(situation: Situation, wanted: Callable[[Task], bool]) -> Advice | None:
-    """Threads that may run where time was lost and can be moved; never those of the program that
-    was measured."""
-    tasks = [
-        task
-        for task in situation.machine.tasks
-        if wanted(task)
-        and task.pid != situation.machine.pid
-        and not task.bound
-        and task.allowed
-        and task.allowed & situation.cpus
-    ]
-    if not 0 < len(tasks) <= _MOST_THREADS:
-        return None
-    readings = (
-        Reading(f"{task.directory}/status", f"{task.comm}: Cpus_allowed_list: {_listed(task)}")
-        for task in tasks[:_MOST_READINGS]
-    )
-    return Advice(pin(tasks, situation.keep), tuple(readings))
-
-
-def _listed(task: Task) -> str:
-    return format_cpu_list(task.allowed or ())
-
-
 def move_interrupt(situation: Situation) -> Advice | None:
     """A device's line; one that only the kernel may move takes a boot parameter."""
     machine = situation.machine
-    number, _, name = situation.shares[0].cause[1].partition(" ")
+    number, name = situation.shares[0].line
     if not is_managed(machine, number, name):
         return write_back(situation)
     file = machine.read(f"/proc/irq/{number}/effective_affinity_list")
@@ -180,3 +193,18 @@ def lift_quota(situation: Situation) -> Advice | None:
         if re.match(r"[1-9][0-9]*(?: |$)", file.text)
     ]
     return _together(done)
+
+
+def lift_throttling(situation: Situation) -> Advice | None:
+    """Of real-time tasks: by the fair server of each CPU, or on kernels without one by their share
+    of the time."""
+    machine = situation.machine
+    servers = [
+        machine.read(f"{_SCHEDULER}/fair_server/cpu{cpu}/runtime") for cpu in sorted(situation.cpus)
+    ]
+    if any(server.ok for server in servers):
+        return _together([(write(server, "0"), server) for server in servers if server.ok])
+    if not machine.exists(f"{_SCHEDULER}/features"):
+        return None
+    runtime = machine.read(f"{_PROC_SYS}kernel/sched_rt_runtime_us")
+    return _together([(sysctl(runtime, "-1"), runtime)]) if runtime.ok else None

@@ -2,24 +2,56 @@
 
 from __future__ import annotations
 
-from noisetop.diagnosis.advice import lift_quota, move_process
-from noisetop.diagnosis.finding import Confidence
-from noisetop.diagnosis.rule import by_sender, by_step, calls, cause
+from noisetop.diagnosis.advice import lift_quota
+from noisetop.diagnosis.evidence import Evidence
+from noisetop.diagnosis.finding import Confidence, Finding
+from noisetop.diagnosis.program_advice import move_process, pause_sender
+from noisetop.diagnosis.rule import Match, Texts, by_sender, by_step, calls, cause, grouped, rule
+from noisetop.events.origin import Origin
 
 _STACK = "the sender's kernel stack in the recording"
+
+_BARRIERS = calls("ipi_mb", "ipi_sync_core", "ipi_rseq", "ipi_sync_rq_state")
+_OF_OTHERS = Match(calls("ipi_mb"), origin=(Origin.OTHERS,))
+_GLOBAL = Match(calls("ipi_mb"), stack=("membarrier_global_expedited",))
+_PRIVATE = Match(calls("ipi_mb"), stack=("membarrier_private_expedited",))
+_UNREGISTERED = "start your program without MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED"
+
+
+@rule(
+    "membarrier-global",
+    "{about} calls membarrier for all programs that registered for it, and yours did",
+    seen_as=f"{_GLOBAL.words}; or {_OF_OTHERS.words}: a private one reaches its own process only",
+    remedy=_UNREGISTERED,
+    undo="start it as before",
+    otherwise=_UNREGISTERED,
+    act=pause_sender,
+    effect="who is not registered for global expedited barriers is not interrupted by them",
+    confirm="strace -f -e trace=membarrier on both programs: who registers, and who calls",
+    source="D45; kernel/sched/membarrier.c, membarrier_global_expedited()",
+    rank=(-3,),
+    confidence=Confidence.CERTAIN,
+)
+def membarrier_global(evidence: Evidence, texts: Texts) -> list[Finding]:
+    """The two kinds have the same function run. The sender's stack tells them apart, or that it
+    belongs to another process."""
+    private = {id(share) for share in _PRIVATE.claimed(evidence.shares)}
+    foreign = [one for one in _OF_OTHERS.claimed(evidence.shares) if id(one) not in private]
+    mine = {id(share): share for share in (*_GLOBAL.claimed(evidence.shares), *foreign)}
+    return grouped("membarrier-global", mine.values(), evidence, by_sender, texts)
+
 
 RULES = (
     cause(
         "membarrier",
         "{about} calls membarrier, which sends an IPI to each CPU that runs its threads",
-        *calls("ipi_mb", "ipi_sync_core", "ipi_rseq", "ipi_sync_rq_state"),
+        *_BARRIERS,
         subject=by_sender,
         remedy="avoid membarrier: see the settings of its runtime (garbage collector, JIT)",
         undo="the former settings",
         effect="only CPUs that run threads of this process are interrupted",
-        otherwise="for t in $(pgrep -wx {q}); do taskset -apc {keep} $t; done",
         act=move_process,
-        confirm="strace -f -e trace=membarrier -p PID",
+        confirm="strace -f -e trace=membarrier -p {pid}",
         source="D45; kernel/sched/membarrier.c",
         fallback="A program calls membarrier, which sends an IPI to each CPU that runs its threads",
     ),
@@ -28,7 +60,7 @@ RULES = (
         "{about} wakes tasks on this CPU from another CPU",
         *calls("sched_ttwu_pending"),
         subject=by_sender,
-        remedy="keep the woken task off this CPU: taskset -pc {keep} PID",
+        remedy="keep the woken task off this CPU: taskset -pc {keep} {pid}",
         undo="taskset -pc with the former CPUs",
         confirm="trace sched:sched_waking to see which task is woken",
         source="D51; kernel/sched/core.c",
@@ -72,7 +104,7 @@ RULES = (
         ("ipi", "*", "*"),
         subject=by_step(-1),
         remedy="stop or move the sender named below",
-        confirm=_STACK + "; grep -w {function} /proc/kallsyms shows the module",
+        confirm="grep -w {function} /proc/kallsyms",
         source="symbol index",
         confidence=Confidence.LIKELY,
     ),

@@ -15,7 +15,8 @@ not edit it: `python -m noisetop.diagnosis.catalogue > docs/causes.md`
 
 Words in braces are filled in with what was measured: `{keep}` are CPUs to move things to, `{mask}`
 the same as a mask, `{cpus}` those to isolate, `{cpu}` and `{where}` those that lost time, `{all}`
-all there are, `{about}` a program, device or function, `{name}` and `{q}` its name, quoted.
+all there are, `{about}` a program, device or function, `{q}` and `{e}` its name, quoted, `{pid}`
+the process that causes it and `{command}` its command line, `{victim}` the one that is measured.
 
 Rules are tried from the narrowest to the widest; noise that one claims is not offered to the
 next. D and A numbers in the sources are those of the project's collection of causes.

@@ -7,6 +7,7 @@ goes to the cause and not to the interrupt.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,24 +16,30 @@ import numpy.typing as npt
 
 from noisetop.checks import AuditedMachine
 from noisetop.compare.sample import BLOCKS
+from noisetop.counters.calibration import CALIBRATION, NONE, Calibration, EntryCost
 from noisetop.counters.losses import LOSSES
 from noisetop.counters.tick_stops import TICK_STOPS, TickStops
 from noisetop.diagnosis.intervals import Intervals
-from noisetop.diagnosis.totals import GroupKey, GroupTotals, Totals
+from noisetop.diagnosis.totals import GroupKey, GroupTotals, Places, Totals
 from noisetop.errors import NoisetopError
 from noisetop.events.interruption import (
     FAULT,
     INTERRUPTION,
     SIDE_LEVEL,
+    UNATTRIBUTED,
     Interruptions,
     Source,
     interrupting,
 )
+from noisetop.events.origin import Origin
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
 from noisetop.events.waits import TaskWait
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording
+from noisetop.summary.cost import cost_of, entry_kind
+from noisetop.summary.short_lived import ShortLived, StartedTasks
+from noisetop.summary.trigger_totals import TriggerSummary
 from noisetop.tables.nesting import first_inside
 from noisetop.tables.rows import joined, select
 from noisetop.text.cpu_list import parse_cpu_list
@@ -42,6 +49,8 @@ Index = npt.NDArray[np.int64]
 
 _NOTHING = -1
 _CARRIED = 4096
+_URGENT = 16
+"""Above any origin."""
 
 _KERNEL_THREADS = (
     *("cpuhp/", "idle_inject/", "irq/", "irq_work/", "kauditd", "kcompactd", "khugepaged"),
@@ -58,6 +67,7 @@ def is_program(path: Path) -> bool:
         len(path) > 1
         and path[0] == "thread"
         and path[1] != THROTTLED
+        and path != UNATTRIBUTED.path
         and not path[1].startswith(_KERNEL_THREADS)
     )
 
@@ -83,11 +93,86 @@ class Share:
     """Usual time between two of this source on this CPU, whoever caused them; 0: not regular."""
     blocks_ns: tuple[int, ...] = ()
     """The noise of equal blocks of the recording by where it began; empty: not kept."""
+    origin: Origin = Origin.UNATTRIBUTED
+    """Whose doing it was."""
+    urgent: bool = False
+    """Whether it delayed a victim with real-time priority."""
+    entries: int = 0
+    """Those of ``count`` that carry the cost of an entry into the kernel or of a switch."""
+    entry: EntryCost | None = None
+    """That cost; None: not calibrated."""
+    tasks: tuple[TriggerSummary, ...] = ()
+    """Of a thread the tasks that ran, by the ``tid`` of what stands for a trigger."""
+    user: bool = False
+    """Whether it is known to be no thread of the kernel, whatever it is called."""
 
     @property
     def cause(self) -> Path:
         """The path that says most: what it ran, or itself."""
         return self.ran or self.path
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is a program: no thread of the kernel."""
+        return self.user or is_program(self.path)
+
+    @property
+    def poses(self) -> bool:
+        """Whether it is a program with the name of a thread of the kernel."""
+        return self.user and not is_program(self.path)
+
+    @property
+    def rank_ns(self) -> int:
+        """What it counts with: the estimate of its cost where that is known, else its noise."""
+        cost_ns = cost_of(self.net_ns, self.entries, self.entry)
+        return self.net_ns if cost_ns is None else cost_ns
+
+    @property
+    def sender(self) -> int:
+        """Tid of who caused it, behind a worker thread that of who queued the work; 0: nobody. Who
+        woke a program did not cause it."""
+        if self.path[0] == "thread" and not self.path[1:2][0].startswith("kworker/"):
+            return 0
+        number = self.trigger.origin.rpartition(" ")[2]
+        return int(number) if number.isdecimal() else self.trigger.tid
+
+    @property
+    def line(self) -> tuple[str, str]:
+        """Number and name of the interrupt line that it is, or that raised it, which tells no name;
+        empty where there is none."""
+        path = self.cause
+        known = path[1] if path[0] == "irq" and len(path) > 1 else ""
+        known = known or self.trigger.context.partition("irq ")[2]
+        number, _, name = known.partition(" ")
+        return (number, name) if re.fullmatch(r"[0-9]{1,9}", number) else ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Realtime:
+    """Threads with real-time priority."""
+
+    names: frozenset[str] = frozenset()
+    """Of programs."""
+    tids: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, machine: AuditedMachine) -> Realtime | None:
+        """What has real-time priority now; None where that is hidden."""
+        if machine.tasks_hidden:
+            return None
+        urgent = [task for task in machine.tasks if task.realtime]
+        return cls(
+            frozenset(task.comm for task in urgent if not task.kernel),
+            frozenset(task.tid for task in urgent),
+        )
+
+    def __or__(self, other: Realtime) -> Realtime:
+        return Realtime(self.names | other.names, self.tids | other.tids)
+
+    def has(self, share: Share) -> bool:
+        """Whether a thread is one of them; by its name where nothing else is known."""
+        tids = [task.trigger.tid for task in share.tasks]
+        return tids[0] in self.tids if tids else share.path[1] in self.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,25 +188,45 @@ class Evidence:
     waits: dict[int, TaskWait] = field(default_factory=dict)
     """Of victims, by tid."""
     tasks: dict[int, str] = field(default_factory=dict)
-    directory: TaskDirectory = field(default_factory=TaskDirectory)
-    """Who the tasks are."""
     tick_stops: dict[int, TickStops] = field(default_factory=dict)
     """Attempts of the kernel to stop the tick, by CPU."""
-    realtime: frozenset[str] | None = None
-    """Names of programs that go before all normal ones; None: not known."""
+    realtime: Realtime | None = None
+    """What goes before all normal programs; None: not known."""
     machine: AuditedMachine | None = None
     """The machine as it is now, where it is the one of the recording: for remedies, and for what
     they put back."""
     fault_count: int = 0
     fault_ns: int = 0
     """What victims spent in page faults of their own; beside the noise, never part of it."""
+    accounted: bool = False
+    """Whether the time of victims was accounted: the waits are noise of what took them."""
+    uncalibrated: str = ""
+    """Why there is no estimate of what it cost; empty: there is."""
     incomplete: str = ""
     """Why the recording does not hold all that happened; empty: it does."""
+    directory: TaskDirectory = field(default_factory=TaskDirectory)
+    """Who the tasks are."""
+    short_lived: tuple[ShortLived, ...] = ()
+    """Those that are started again and again."""
+    victims: tuple[int, ...] = ()
+    """Processes that were measured, by PID; empty: not known."""
+
+    @property
+    def unattributed_ns(self) -> int:
+        """Noise that no event accounts for: runnable, not running."""
+        return sum(share.net_ns for share in self.shares if share.path == UNATTRIBUTED.path)
 
     @property
     def noise_ns(self) -> int:
         """All noise, as the summary of the recording has it."""
         return sum(share.net_ns for share in self.shares)
+
+    def process_of(self, tid: int) -> int:
+        """The process of a thread, by PID; 0: not known."""
+        if pid := self.directory.pid(tid):
+            return pid
+        tasks = self.machine.tasks if self.machine else ()
+        return next((task.pid for task in tasks if task.tid == tid), 0)
 
 
 @dataclass(slots=True)
@@ -135,10 +240,15 @@ class Collector:
     start_ns: int = 0
     block_ns: int = 0
     """Length of a block from ``start_ns`` on; 0: keep none."""
+    directory: TaskDirectory = field(default_factory=TaskDirectory)
+    """Who the tasks are; may grow between calls."""
+    urgent: frozenset[int] = frozenset()
+    """Threads with real-time priority, by tid."""
     fault_count: int = 0
     fault_ns: int = 0
     _totals: Totals = field(init=False)
     _intervals: Intervals = field(default_factory=Intervals)
+    _started: StartedTasks = field(default_factory=StartedTasks)
     _inner: Interruptions = field(default_factory=lambda: np.empty(0, INTERRUPTION))
 
     def __post_init__(self) -> None:
@@ -153,7 +263,11 @@ class Collector:
         if not len(table):
             return
         ran = self._ran(table)
-        self._totals.add(table, ran, self._blocks(table))
+        urgent = np.isin(table["victim_tid"], list(self.urgent))
+        whose = table["origin"] + _URGENT * urgent
+        threads = _are_threads(self.sources).take(table["source"]) & (table["tid"] != 0)
+        self._totals.add(table, Places(ran, whose, self._blocks(table), threads))
+        self._started.add(select(table, threads), self.directory)
         # What an interrupt ran begins with it, and counts once.
         self._intervals.add(select(table, ran == _NOTHING))
 
@@ -197,13 +311,27 @@ class Collector:
         since = table["start_ns"].astype(np.int64) - self.start_ns
         return np.clip(since // max(self.block_ns, 1), 0, BLOCKS - 1)
 
-    def shares(self) -> tuple[Share, ...]:
+    def short_lived(self) -> tuple[ShortLived, ...]:
+        """Tasks that were started again and again so far."""
+        return self._started.rows(self.directory, self.start_ns)
+
+    def shares(self, calibration: Calibration = NONE) -> tuple[Share, ...]:
         """What was added so far, largest net time first."""
-        shares = [self._share(key, totals) for key, totals in self._totals.groups()]
+        shares = [
+            self._share(key, totals, entry)
+            for key, totals, entry in self._totals.groups(lambda key: self._entry(key, calibration))
+        ]
         return tuple(sorted(shares, key=lambda one: (-one.net_ns, one.cpu, one.path, one.trigger)))
 
-    def _share(self, key: GroupKey, totals: GroupTotals) -> Share:
-        cpu, source, ran, trigger = key
+    def _entry(self, key: GroupKey, calibration: Calibration) -> EntryCost | None:
+        return calibration.entry(entry_kind(self.sources[key.source]))
+
+    def _is_user(self, tasks: Sequence[TriggerSummary]) -> bool:
+        info = self.directory.infos.get(tasks[0].trigger.tid) if tasks else None
+        return info is not None and not info.kernel
+
+    def _share(self, key: GroupKey, totals: GroupTotals, entry: EntryCost | None) -> Share:
+        cpu, source, ran, trigger, whose = key
         who = self.triggers[trigger] if trigger < len(self.triggers) else Trigger()
         return Share(
             cpu=cpu,
@@ -217,10 +345,20 @@ class Collector:
             max_start_ns=totals.max_start_ns,
             period_ns=self._intervals.period_ns(cpu, ran if ran != _NOTHING else source),
             blocks_ns=totals.blocks_ns,
+            origin=Origin(whose % _URGENT),
+            urgent=whose >= _URGENT,
+            entries=totals.entries,
+            entry=entry,
+            tasks=totals.tasks,
+            user=self._is_user(totals.tasks),
         )
 
 
-def collector_for(recording: Recording) -> Collector:
+def _are_threads(sources: Sequence[Source]) -> npt.NDArray[np.bool_]:
+    return np.array([source.noise_class == "thread" for source in sources], bool)
+
+
+def collector_for(recording: Recording, realtime: Realtime | None = None) -> Collector:
     """One that takes the chunks of a recording, all of them; its lists grow while that is read."""
     return Collector(
         recording.sources,
@@ -228,12 +366,14 @@ def collector_for(recording: Recording) -> Collector:
         recording.stacks,
         start_ns=recording.start_ns,
         block_ns=recording.duration_ns // BLOCKS,
+        directory=recording.directory,
+        urgent=realtime.tids if realtime else frozenset(),
     )
 
 
-def collect(recording: Recording) -> Collector:
+def collect(recording: Recording, realtime: Realtime | None = None) -> Collector:
     """Reads a recording once. Raises NoisetopError when it is damaged."""
-    collector = collector_for(recording)
+    collector = collector_for(recording, realtime)
     for chunk in read_ahead(recording.all_chunks()):
         collector.add(chunk)
     return collector
@@ -244,7 +384,7 @@ def evidence_of(
     *,
     collected: Collector | None = None,
     online: Sequence[int] = (),
-    realtime: frozenset[str] | None = None,
+    realtime: Realtime | None = None,
     machine: AuditedMachine | None = None,
 ) -> Evidence:
     """What a recording says; it knows about its machine what stands in its head.
@@ -253,10 +393,11 @@ def evidence_of(
     the machine where the recording does not tell; ``machine``: that machine, where it can be read.
     Raises NoisetopError when the recording is damaged.
     """
-    collected = collected or collect(recording)
+    collected = collected or collect(recording, realtime)
     tick_stops = recording.counters.of(TICK_STOPS)
+    calibration = recording.counters.of(CALIBRATION)
     return Evidence(
-        shares=collected.shares(),
+        shares=collected.shares(calibration),
         fault_count=collected.fault_count,
         fault_ns=collected.fault_ns,
         duration_ns=max(recording.duration_ns, 1),
@@ -266,11 +407,14 @@ def evidence_of(
         nohz_full=frozenset(_cpus(recording, "nohz_full")),
         waits=dict(recording.waits.by_task()),
         tasks=dict(recording.tasks),
-        directory=recording.directory,
+        accounted=bool(recording.victims),
         tick_stops=dict(tick_stops),
         realtime=realtime,
         machine=machine,
+        uncalibrated=calibration.reason if not calibration.kinds else "",
         incomplete=_incomplete(recording),
+        directory=recording.directory,
+        short_lived=collected.short_lived(),
     )
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from noisetop.diagnosis.culprits import Culprit
 from noisetop.diagnosis.evidence import Evidence, Path, Share
+from noisetop.events.origin import Origin
 from noisetop.events.trigger import CLOCKS, Trigger
 from noisetop.machine.reading import Reading
 
@@ -59,8 +61,12 @@ class Finding:
     readings: tuple[Reading, ...] = ()
     """What was read for the remedy."""
     wait_ns: int = 0
-    """Run-queue wait of the victims, beside the noise and never part of it."""
+    """For how long victims were runnable and not running because of it."""
     wait_count: int = 0
+    culprits: tuple[Culprit, ...] = ()
+    """Who is behind it, largest cost first."""
+    own_wait: bool = False
+    """Whether that is self-inflicted: page faults."""
 
     @property
     def key(self) -> str:
@@ -78,9 +84,56 @@ class Finding:
         return sum(share.net_ns for share in self.shares)
 
     @property
+    def explained_ns(self) -> int:
+        """What it accounts for, without entry costs. Page faults stand beside all that."""
+        return self.net_ns if self.own_wait else max(self.net_ns, self.wait_ns)
+
+    @property
+    def counted_ns(self) -> int:
+        """The same with entry costs."""
+        return 0 if self.own_wait else self.cost_ns
+
+    @property
+    def estimated(self) -> bool:
+        """Whether entry costs are in its cost."""
+        return any(share.entry for share in self.shares)
+
+    @property
     def cost_ns(self) -> int:
-        """What findings are ranked by: the noise, or the wait where that is larger."""
-        return max(self.net_ns, self.wait_ns)
+        """What it costs: the estimate where there is a calibration, else the noise, or the wait
+        where that is larger."""
+        return max(self.lost_ns, self.wait_ns)
+
+    @property
+    def lost_ns(self) -> int:
+        """That of its noise alone."""
+        return sum(share.rank_ns for share in self.shares)
+
+    @property
+    def own_ns(self) -> int:
+        """That of its cost that is self-inflicted."""
+        own_ns = sum(share.rank_ns for share in self.shares if share.origin is Origin.SELF)
+        return self.cost_ns if self.own_wait else own_ns
+
+    @property
+    def external_ns(self) -> int:
+        """The rest: what findings are ranked by."""
+        return self.cost_ns - self.own_ns
+
+    @property
+    def is_own(self) -> bool:
+        """Whether most of it is self-inflicted."""
+        return self.own_ns > self.external_ns
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """Whose doing it was, largest cost first."""
+        totals: dict[Origin, int] = {}
+        for share in self.shares:
+            totals[share.origin] = totals.get(share.origin, 0) + share.rank_ns
+        if self.own_wait:
+            return (Origin.SELF,)
+        return tuple(sorted(totals, key=lambda one: (-totals[one], one)))
 
     @property
     def blocks_ns(self) -> tuple[int, ...]:

@@ -110,7 +110,7 @@ RULES = (
         undo="echo the former list into /proc/irq/{irq}/smp_affinity_list",
         otherwise=_REFUSED,
         act=move_interrupt,
-        confirm="cat /proc/irq/{irq}/effective_affinity_list; systemctl is-active irqbalance",
+        confirm="cat /proc/irq/{irq}/effective_affinity_list; pgrep -a irqbalance",
         source="D61, D62, D63; kernel/irq/manage.c",
     ),
     cause(

@@ -1,15 +1,15 @@
-"""Memory: flushed address translations, huge pages, compaction, faults."""
+"""Memory: threads that manage it, and faults."""
 
 from __future__ import annotations
 
-from noisetop.diagnosis.advice import move_kernel_threads
+from dataclasses import replace
+
 from noisetop.diagnosis.evidence import Evidence
 from noisetop.diagnosis.finding import Confidence, Finding
+from noisetop.diagnosis.program_advice import move_threads
 from noisetop.diagnosis.rule import (
     MOVE_BACK,
     Texts,
-    by_sender,
-    calls,
     cause,
     finding_of,
     rule,
@@ -17,152 +17,14 @@ from noisetop.diagnosis.rule import (
     works,
 )
 
-_FLUSH = calls("flush_tlb_func")
-_KEEP = "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1 PROGRAM"
-_KEEPS = "glibc then keeps freed memory and does not unmap it"
-_OTHER_ALLOCATOR = "allocate before the run; MALLOC_CONF=dirty_decay_ms:-1 for jemalloc"
-_STRACE = "strace -fc -p PID counts its calls"
-
 RULES = (
-    cause(
-        "unmap",
-        "{about} unmaps memory (munmap) on another CPU, which causes a TLB shootdown on this CPU",
-        *_FLUSH,
-        stack=("*_munmap", "__vm_munmap", "unmap_region", "do_vmi_munmap"),
-        subject=by_sender,
-        remedy=_KEEP,
-        undo="start it without them",
-        effect=_KEEPS,
-        otherwise=_OTHER_ALLOCATOR,
-        confirm=_STRACE,
-        source="D41; arch/x86/mm/tlb.c",
-        fallback="Another CPU unmaps memory (munmap), which causes a TLB shootdown on this CPU",
-    ),
-    cause(
-        "protect",
-        "{about} changes memory protection (mprotect), which causes a TLB shootdown on this CPU",
-        *_FLUSH,
-        stack=("*_mprotect*", "do_mprotect_pkey", "change_protection*"),
-        subject=by_sender,
-        remedy="no mprotect in threads of the program during the run (garbage collectors, JIT)",
-        undo="the former settings of the program",
-        confirm=_STRACE,
-        source="D41; arch/x86/mm/tlb.c",
-    ),
-    cause(
-        "madvise",
-        "{about} releases memory (madvise), which causes a TLB shootdown on this CPU",
-        *_FLUSH,
-        stack=("*_madvise", "do_madvise*", "madvise_*", "zap_page_range*"),
-        subject=by_sender,
-        remedy="MALLOC_CONF=dirty_decay_ms:-1,muzzy_decay_ms:-1 or the like for its allocator",
-        undo="the former settings of the program",
-        confirm=_STRACE,
-        source="D41; arch/x86/mm/tlb.c",
-    ),
-    cause(
-        "fork",
-        "{about} starts processes (fork), which causes a TLB shootdown on this CPU",
-        *_FLUSH,
-        stack=("copy_process", "kernel_clone", "dup_mm*", "copy_page_range"),
-        subject=by_sender,
-        remedy="start helpers before the run, or with posix_spawn and vfork",
-        undo="start them as before",
-        confirm=_STRACE,
-        source="D42; kernel/fork.c",
-    ),
-    cause(
-        "page-migration",
-        "The kernel migrates pages of a running program",
-        *_FLUSH,
-        stack=("migrate_pages*", "compact_zone*", "migrate_misplaced*", "try_to_migrate*"),
-        remedy="sysctl -w kernel.numa_balancing=0 vm.compaction_proactiveness=0",
-        undo="sysctl -w kernel.numa_balancing=1 vm.compaction_proactiveness=20",
-        confirm="grep -E 'pgmigrate|compact' /proc/vmstat before and after",
-        source="D37, D38; mm/migrate.c",
-    ),
-    cause(
-        "numa-scan",
-        "Automatic NUMA balancing unmaps pages to find their users",
-        *_FLUSH,
-        stack=("task_numa_work", "change_prot_numa"),
-        remedy="sysctl -w kernel.numa_balancing=0",
-        undo="sysctl -w kernel.numa_balancing=1",
-        confirm="grep numa_pte_updates /proc/vmstat before and after",
-        source="D37; kernel/sched/fair.c",
-    ),
-    cause(
-        "huge-page-collapse",
-        "khugepaged collapses pages into huge pages and sends IPIs to all CPUs",
-        *calls("tlb_remove_table_smp_sync"),
-        ("thread", "khugepaged"),
-        remedy="echo never > /sys/kernel/mm/transparent_hugepage/enabled",
-        undo="echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-        effect="programs that benefit from huge pages get slower",
-        confirm="grep thp_collapse_alloc /proc/vmstat before and after",
-        source="D36; mm/khugepaged.c",
-    ),
-    cause(
-        "huge-page-flush",
-        "Collapsing pages into huge pages causes a TLB shootdown on this CPU",
-        *_FLUSH,
-        sender=("khugepaged",),
-        remedy="echo never > /sys/kernel/mm/transparent_hugepage/enabled",
-        undo="echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-        confirm="grep thp_collapse_alloc /proc/vmstat before and after",
-        source="D36; mm/khugepaged.c",
-    ),
-    cause(
-        "reclaim-flush",
-        "Memory is low: reclaim causes a TLB shootdown on this CPU",
-        *_FLUSH,
-        sender=("kswapd*", "kcompactd*", "kdamond*"),
-        remedy="sysctl -w vm.min_free_kbytes=262144 vm.compaction_proactiveness=0",
-        otherwise="use less memory",
-        undo="sysctl -w with the former numbers",
-        confirm="grep -E 'pgscan|compact' /proc/vmstat before and after",
-        source="D38, D42; mm/vmscan.c",
-    ),
-    cause(
-        "same-page-flush",
-        "Same-page merging (KSM) causes a TLB shootdown on this CPU",
-        *_FLUSH,
-        sender=("ksmd",),
-        remedy="echo 0 > /sys/kernel/mm/ksm/run",
-        undo="echo 1 > /sys/kernel/mm/ksm/run",
-        confirm="cat /sys/kernel/mm/ksm/run is 1",
-        source="D35, D42; mm/ksm.c",
-    ),
-    cause(
-        "translation-flush",
-        "{about} changes shared mappings, which causes a TLB shootdown on this CPU",
-        *_FLUSH,
-        subject=by_sender,
-        remedy=_KEEP,
-        undo="start it without them",
-        effect=_KEEPS,
-        otherwise=_OTHER_ALLOCATOR,
-        confirm=_STRACE,
-        source="D41, D42; arch/x86/mm/tlb.c",
-        fallback="Mappings that this CPU uses changed, which causes a TLB shootdown on this CPU",
-        confidence=Confidence.LIKELY,
-    ),
-    cause(
-        "kernel-memory-flush",
-        "A change of kernel mappings causes a TLB shootdown on every CPU ({about})",
-        *calls("do_flush_tlb_all", "do_kernel_range_flush", "__cpa_flush*", "do_tlbi*"),
-        subject=by_sender,
-        remedy="no loading of modules, filters and BPF programs, no containers during the run",
-        undo="nothing was changed",
-        confirm="the sender's kernel stack: vmap, module, bpf_int_jit_compile, ioremap",
-        source="D43; arch/x86/mm/tlb.c",
-    ),
     cause(
         "compaction-thread",
         "Memory compaction (kcompactd) runs on this CPU",
         ("thread", "kcompactd*"),
         remedy="sysctl -w vm.compaction_proactiveness=0",
         undo="sysctl -w vm.compaction_proactiveness=20",
+        otherwise="for t in $(pgrep kcompactd); do taskset -pc {keep} $t; done",
         confirm="grep compact_daemon_wake /proc/vmstat before and after",
         source="D38; mm/compaction.c",
     ),
@@ -173,7 +35,7 @@ RULES = (
         remedy="for t in $(pgrep kswapd); do taskset -pc {keep} $t; done",
         undo=MOVE_BACK,
         otherwise="use less memory",
-        act=move_kernel_threads,
+        act=move_threads,
         confirm="grep pgscan_kswapd /proc/vmstat before and after; free -m",
         source="D38, D93; mm/vmscan.c",
     ),
@@ -224,7 +86,7 @@ RULES = (
     seen_as="page faults of the program itself, with --faults; they are not counted as noise",
     remedy="mlockall(MCL_CURRENT|MCL_FUTURE) in the program, and touch all memory before the run",
     undo="without mlockall",
-    confirm="grep -E 'pgfault|pgmajfault' /proc/vmstat, minflt in /proc/PID/stat",
+    confirm="grep -E 'pgfault|pgmajfault' /proc/vmstat, minflt in /proc/{victim}/stat",
     source="D91; mm/memory.c",
     confidence=Confidence.CERTAIN,
 )
@@ -233,4 +95,5 @@ def page_fault(evidence: Evidence, texts: Texts) -> Finding | None:
     if not evidence.fault_count:
         return None
     finding = finding_of("page-fault", "", (), evidence, texts)
-    return waiting(finding, evidence.fault_ns, evidence.fault_count)
+    beside = waiting(finding, evidence.fault_ns, evidence.fault_count)
+    return replace(beside, own_wait=True)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from noisetop.diagnosis.advice import lift_quota, move_kernel_threads, move_threads
-from noisetop.diagnosis.evidence import THROTTLED, Evidence, Share, is_program
+from collections.abc import Sequence
+from dataclasses import replace
+
+from noisetop.diagnosis.advice import lift_quota, lift_throttling
+from noisetop.diagnosis.evidence import THROTTLED, Evidence, Share
 from noisetop.diagnosis.finding import CannotTell, Confidence, Finding, Outcome
+from noisetop.diagnosis.program_advice import move_programs, move_service, move_threads
 from noisetop.diagnosis.rule import (
     ISOLATE,
     LAST,
@@ -18,14 +22,22 @@ from noisetop.diagnosis.rule import (
     rule,
     waiting,
 )
+from noisetop.events.interruption import UNATTRIBUTED
 from noisetop.events.source_names import OWN
 
+_NAMED = 16
+_SLICE_NS = 1_000_000
+"""Shorter is what a normal task needs to notice that a real-time one was woken."""
 _FEW = 0.001
 """Share of the period below which a wait is not worth a finding."""
 
 
 def _threads(evidence: Evidence) -> list[Share]:
-    return [share for share in evidence.shares if share.path[:1] == ("thread",) and share.path[1:]]
+    return [
+        share
+        for share in evidence.shares
+        if share.path[:1] == ("thread",) and share.path[1:] and share.path != UNATTRIBUTED.path
+    ]
 
 
 @rule(
@@ -42,32 +54,71 @@ def _threads(evidence: Evidence) -> list[Share]:
 )
 def realtime_program(evidence: Evidence, texts: Texts) -> Outcome:
     """Threads whose name belongs to a real-time program now."""
-    mine = [share for share in evidence.shares if is_program(share.path)]
+    mine = [share for share in evidence.shares if share.is_program]
     if evidence.realtime is None:
         reason = "needs the priorities of programs: run it live, on the machine itself"
         return CannotTell(reason) if mine else None
-    found = [share for share in mine if share.path[1] in evidence.realtime]
+    found = [share for share in mine if evidence.realtime.has(share)]
     return grouped("realtime-program", found, evidence, by_step(1), texts)
 
 
 @rule(
     "other-program",
-    "{about} competes with your program for this CPU",
+    "Other programs compete with your program for this CPU: {about}",
     seen_as="thread › … that no other rule matches",
     remedy=MOVE,
     undo=MOVE_BACK,
     otherwise=ISOLATE,
-    act=move_threads,
+    act=move_programs,
     effect="the tick stops as well where nohz_full= contains the CPU",
-    confirm="ps -eLo tid,psr,cls,comm | grep -Fw -- {name}",
+    confirm="ps -eLo tid,psr,cls,comm | grep -Fw {e}",
     source="D02, D97, D99, D100",
     rank=(*LAST, 1),
     confidence=Confidence.CERTAIN,
 )
-def other_program(evidence: Evidence, texts: Texts) -> list[Finding]:
-    """All other threads."""
+def other_program(evidence: Evidence, texts: Texts) -> Finding | None:
+    """All other threads, in one finding that lists them."""
     mine = _threads(evidence)
-    return grouped("other-program", mine, evidence, by_step(1), texts)
+    if not mine:
+        return None
+    return finding_of("other-program", "", mine, evidence, texts, _names(mine))
+
+
+@rule(
+    "realtime-throttled",
+    "The kernel takes the CPU from your real-time program for normal tasks: {about}",
+    seen_as="thread › … of a normal task, 1 ms or longer, while a real-time victim is runnable",
+    remedy="echo 0 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime",
+    undo="echo 50000000 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime",
+    otherwise="sysctl -w kernel.sched_rt_runtime_us=-1, on kernels without that file",
+    act=lift_throttling,
+    effect="a real-time program that never sleeps then starves normal tasks on its CPU",
+    confirm="chrt -ap {victim}; sysctl kernel.sched_rt_runtime_us is not -1",
+    source="D04, D95; sched(7), sched-rt-group.rst",
+)
+def realtime_throttled(evidence: Evidence, texts: Texts) -> Finding | None:
+    """The deadline server of normal tasks, or on older kernels a limit of real-time ones: normal
+    tasks go before a real-time victim in no other way, and for short in none."""
+    normal = [
+        share
+        for share in _threads(evidence)
+        if share.urgent
+        and (share.max_ns >= _SLICE_NS or share.path[1] == THROTTLED)
+        and not (evidence.realtime and evidence.realtime.has(share))
+    ]
+    if not normal:
+        return None
+    if not any(share.is_program for share in normal):
+        texts = replace(texts, cause="The kernel throttles your real-time program")
+    return finding_of("realtime-throttled", "", normal, evidence, texts, _names(normal))
+
+
+def _names(shares: Sequence[Share]) -> tuple[str, ...]:
+    """Those of threads, most expensive first."""
+    totals: dict[str, int] = {}
+    for share in shares:
+        totals[share.path[1]] = totals.get(share.path[1], 0) + share.rank_ns
+    return tuple(sorted(totals, key=lambda name: (-totals[name], name))[:_NAMED])
 
 
 @rule(
@@ -86,7 +137,8 @@ def quota(evidence: Evidence, texts: Texts) -> Finding | None:
     mine = [
         share
         for share in _threads(evidence)
-        if share.path[1] == THROTTLED or share.path[1].startswith("swapper/")
+        if not (share.urgent or share.poses)
+        and (share.path[1] == THROTTLED or share.path[1].startswith("swapper/"))
     ]
     return _with_waits("quota", "throttled", mine, evidence, texts)
 
@@ -95,14 +147,16 @@ def quota(evidence: Evidence, texts: Texts) -> Finding | None:
     "woken-late",
     "The program waited on the run queue after it was woken (scheduling latency)",
     seen_as="waits of the kind woken that take more than 0.1 % of the period",
-    remedy="run fewer programs on its CPUs, or raise its priority: chrt -f -p 50 PID",
-    undo="chrt -o -p 0 PID",
+    remedy="run fewer programs on its CPUs, or raise its priority: chrt -f -p 50 {victim}",
+    undo="chrt -o -p 0 {victim}",
     effect="do not give a program that never sleeps a real-time priority without a spare CPU",
-    confirm="the second number of /proc/PID/schedstat before and after",
+    confirm="the second number of /proc/{victim}/schedstat before and after",
     source="D51, D99; sched-stats.rst",
 )
 def woken_late(evidence: Evidence, texts: Texts) -> Finding | None:
-    """Time between being woken and running."""
+    """Time between being woken and running, where it is not known who took it."""
+    if evidence.accounted:
+        return None
     finding = _with_waits("woken-late", "woken", [], evidence, texts)
     enough = _FEW * evidence.duration_ns
     return finding if finding and finding.wait_ns > enough else None
@@ -127,7 +181,7 @@ RULES = (
         subject=by_step(-1),
         remedy="give each thread its own CPU: taskset -pc CPU TID, or fewer threads",
         undo="taskset -pc with the list that the remedy printed",
-        confirm="ps -Lo tid,psr,comm -p PID",
+        confirm="ps -Lo tid,psr,comm -p {victim}",
         source="D02, D100; sched(7)",
     ),
     cause(
@@ -157,7 +211,7 @@ RULES = (
         undo=MOVE_BACK,
         otherwise=ISOLATE,
         act=move_threads,
-        confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
+        confirm="ps -eLo tid,psr,comm | grep -Fw {e}",
         source="D46, D98",
     ),
     cause(
@@ -165,7 +219,8 @@ RULES = (
         "A service of the system ({about}) runs on this CPU",
         ("thread", "systemd*"),
         ("thread", "dbus-*"),
-        ("thread", "cron*"),
+        ("thread", "cron"),
+        ("thread", "crond"),
         ("thread", "rsyslog*"),
         ("thread", "NetworkManager"),
         ("thread", "snapd"),
@@ -174,10 +229,12 @@ RULES = (
         ("thread", "irqbalance"),
         ("thread", "chronyd"),
         subject=by_step(1),
-        remedy="CPUAffinity={keep} in /etc/systemd/system.conf, then systemctl daemon-reexec",
-        undo="remove the line, then systemctl daemon-reexec",
-        effect="services apply it when they are restarted",
-        confirm="systemctl list-timers; systemctl show -p CPUAffinity",
+        remedy=MOVE,
+        undo=MOVE_BACK,
+        otherwise="CPUAffinity={keep} in /etc/systemd/system.conf, then systemctl daemon-reexec",
+        effect="it comes back when the service is started again",
+        act=move_service,
+        confirm="ps -eLo tid,psr,comm | grep -Fw {e}",
         source="D40, D97; systemd-system.conf(5)",
     ),
     cause(
@@ -189,9 +246,11 @@ RULES = (
         ("thread", "runc*"),
         ("thread", "crio"),
         subject=by_step(1),
-        remedy="reservedSystemCPUs of the kubelet, or CPUAffinity={keep} of the service",
-        undo="the former configuration",
-        confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
+        remedy=MOVE,
+        undo=MOVE_BACK,
+        otherwise="reservedSystemCPUs of the kubelet, or cpuset-cpus of the runtime",
+        act=move_threads,
+        confirm="ps -eLo tid,psr,comm | grep -Fw {e}",
         source="D97, D100",
     ),
     cause(
@@ -269,7 +328,7 @@ RULES = (
         ("thread", "watchdogd"),
         remedy="taskset -pc {keep} $(pgrep khungtaskd)",
         undo="taskset -pc with the list that the remedy printed",
-        act=move_kernel_threads,
+        act=move_threads,
         confirm="sysctl kernel.hung_task_check_interval_secs",
         source="kernel/hung_task.c",
     ),
@@ -286,7 +345,7 @@ RULES = (
         undo=MOVE_BACK,
         otherwise=ISOLATE,
         act=move_threads,
-        confirm="ps -eLo tid,psr,comm | grep -Fw -- {name}",
+        confirm="ps -eLo tid,psr,comm | grep -Fw {e}",
         source="D71",
     ),
 )

@@ -76,7 +76,7 @@ RULES = (
         "The kernel frees memory in batches on this CPU (kfree_rcu)",
         *works("kfree_rcu_monitor", "kfree_rcu_work", "schedule_page_work_fn"),
         *hrtimers("schedule_page_work_fn"),
-        remedy="keep programs that open, close and map a lot off this CPU: taskset -pc {keep} PID",
+        remedy="keep programs that open and map a lot off this CPU: taskset -pc {keep} {pid}",
         undo="taskset -pc with the former CPUs",
         confirm="the queuer of the work",
         source="D23; mm/slab_common.c",

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from noisetop.diagnosis.advice import Act, Situation, write_back
+from noisetop.diagnosis.culprits import culprits
 from noisetop.diagnosis.evidence import Evidence, Path, Share
+from noisetop.diagnosis.facts import facts
 from noisetop.diagnosis.finding import Confidence, Finding, Outcome, Rule
-from noisetop.text.cpu_list import format_cpu_list
+from noisetop.diagnosis.program_advice import MOVED_BACK
+from noisetop.events.origin import Origin
 
 Pattern = tuple[str, ...]
 """First steps of a source path, with wildcards as in fnmatch."""
@@ -21,7 +23,6 @@ Subject = Callable[[Share], str]
 """Which of several findings of a rule a share belongs to."""
 
 _SUFFIX = re.compile(r"\.(isra|constprop|cold|part|llvm)\.[\w.]*$|\.cold$")
-_EXPRESSION = re.compile(r"([][\\.^$*+?(){}|])")
 
 
 # Every rule looks at every share: names come again far more often than there are names.
@@ -49,6 +50,8 @@ class Match:
     """One of these is the triggering task, its work function or what its CPU was serving."""
     stack: tuple[str, ...] = ()
     """One of these functions is in the trigger's kernel stack."""
+    origin: tuple[Origin, ...] = ()
+    """It was the doing of one of these."""
     whole: bool = False
     """The path ends where the pattern does."""
 
@@ -58,11 +61,16 @@ class Match:
         found = []
         for share in shares:
             path = share.cause
+            if share.poses:
+                continue
             if path not in like:
                 like[path] = self._like(path)
-            if like[path] and self._sent(share):
+            if like[path] and self._sent(share) and self._whose(share):
                 found.append(share)
         return found
+
+    def _whose(self, share: Share) -> bool:
+        return not self.origin or share.origin in self.origin
 
     def _like(self, path: Path) -> bool:
         same = matches_exactly if self.whole else matches
@@ -78,7 +86,7 @@ class Match:
     @property
     def rank(self) -> tuple[int, ...]:
         """Narrow ones first: by who sent it, then by how much of a path is given."""
-        named = -bool(self.stack) - bool(self.sender)
+        named = -bool(self.stack) - bool(self.sender) - bool(self.origin)
         return (named, -max(sum(_literal(step) for step in pattern) for pattern in self.paths))
 
     @property
@@ -89,6 +97,8 @@ class Match:
             shown += "; sent by " + ", ".join(self.sender)
         if self.stack:
             shown += "; sender's kernel stack has " + ", ".join(self.stack)
+        if self.origin:
+            shown += "; origin " + ", ".join(one.label for one in self.origin)
         return shown
 
 
@@ -122,39 +132,6 @@ def by_function(share: Share) -> str:
     return share.cause[-1] if len(share.cause) > 2 else ""
 
 
-def _to_isolate(evidence: Evidence, shares: Iterable[Share]) -> tuple[int, ...]:
-    """CPUs to isolate: the watched ones, or where all are watched those that lost time. Never
-    all that there are, as a housekeeping CPU is needed."""
-    watched = set(evidence.cpus)
-    if watched >= set(evidence.online):
-        watched = {share.cpu for share in shares} or watched
-    if watched >= set(evidence.online):
-        watched -= set(evidence.online[:1])
-    return tuple(sorted(watched or evidence.cpus))
-
-
-def facts(evidence: Evidence, shares: Sequence[Share], about: str) -> Mapping[str, str]:
-    """What texts of rules may mention in braces. ``{name}`` is for a shell, ``{q}`` for pgrep."""
-    share = shares[0] if shares else None
-    isolate = _to_isolate(evidence, shares)
-    kept = tuple(cpu for cpu in evidence.online if cpu not in isolate) or (0,)
-    path = share.cause if share else ("something",)
-    number = re.match(r"\d+(?= |$)", path[1] if len(path) > 1 else path[0])
-    return {
-        "about": about or "something",
-        "name": shlex.quote(about) if about else "PROGRAM",
-        "q": "-- " + shlex.quote(_EXPRESSION.sub(r"\\\1", about)) if about else "PROGRAM",
-        "function": path[-1],
-        "keep": format_cpu_list(kept),
-        "mask": format(sum(1 << cpu for cpu in kept), "x"),
-        "cpus": format_cpu_list(isolate),
-        "all": format_cpu_list(evidence.online or evidence.cpus),
-        "where": format_cpu_list((one.cpu for one in shares) if share else evidence.cpus),
-        "cpu": str(share.cpu if share else min(evidence.cpus, default=0)),
-        "irq": number[0] if number else "N",
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class Texts:
     """What a row says, with names in braces, see facts()."""
@@ -184,10 +161,18 @@ def grouped(
 
 
 def finding_of(
-    rule: str, about: str, shares: Sequence[Share], evidence: Evidence, texts: Texts
+    rule: str,
+    about: str,
+    shares: Sequence[Share],
+    evidence: Evidence,
+    texts: Texts,
+    names: Sequence[str] = (),
 ) -> Finding:
-    """One finding, perhaps over no noise at all."""
-    known = facts(evidence, shares, about)
+    """One finding, perhaps over no noise at all; ``names``: what its texts are about, where that
+    is more than one."""
+    who = culprits(shares, evidence)
+    told = tuple(dict.fromkeys(culprit.told for culprit in who)) if names else (about,)
+    known = facts(evidence, shares, names or (about,) * bool(about), told)
     words = texts.cause if about or not texts.fallback else texts.fallback
     general = Finding(
         rule=rule,
@@ -201,6 +186,7 @@ def finding_of(
         confidence=texts.confidence,
         confirm=texts.confirm.format_map(known),
         otherwise=texts.otherwise.format_map(known),
+        culprits=who,
     )
     return _advised(general, evidence, texts.act, known)
 
@@ -219,6 +205,8 @@ def _advised(finding: Finding, evidence: Evidence, act: Act, known: Mapping[str,
             keep=known["keep"],
             isolate=known["cpus"],
             remedy=finding.remedy,
+            otherwise=finding.otherwise,
+            culprits=finding.culprits,
         )
     )
     if advice is None:
@@ -231,11 +219,12 @@ def _advised(finding: Finding, evidence: Evidence, act: Act, known: Mapping[str,
         reboot=made.reboot,
         shell=made.shell,
         readings=advice.readings,
+        otherwise=finding.otherwise if advice.otherwise is None else advice.otherwise,
     )
 
 
 MOVE = "for t in $(pgrep -wx {q}); do taskset -pc {keep} $t; done"
-MOVE_BACK = "the same with the lists that the remedy printed"
+MOVE_BACK = MOVED_BACK
 ISOLATE = "isolcpus=domain,{cpus} on the kernel command line, or a cpuset of its own"
 NOTHING_TO_UNDO = "start it again"
 
@@ -250,6 +239,7 @@ def cause(
     undo: str = NOTHING_TO_UNDO,
     sender: tuple[str, ...] = (),
     stack: tuple[str, ...] = (),
+    origin: tuple[Origin, ...] = (),
     whole: bool = False,
     subject: Subject | None = None,
     reboot: bool = False,
@@ -260,7 +250,7 @@ def cause(
     act: Act = write_back,
 ) -> Rule:
     """A rule that claims all noise with these sources and triggers."""
-    match = Match(paths, sender, stack, whole)
+    match = Match(paths, sender, stack, origin, whole)
     texts = Texts(
         words, remedy, undo, confirm, effect, reboot, confidence, otherwise, fallback, act
     )
@@ -268,21 +258,35 @@ def cause(
     def judge(evidence: Evidence) -> Outcome:
         return grouped(name, match.claimed(evidence.shares), evidence, subject, texts)
 
+    where = _module_of_caller()
+    return _rule(name, where, texts, judge, seen_as=match.words, source=source, rank=match.rank)
+
+
+def _rule(
+    name: str,
+    subject: str,
+    texts: Texts,
+    judge: Callable[[Evidence], Outcome],
+    *,
+    seen_as: str,
+    source: str,
+    rank: tuple[int, ...],
+) -> Rule:
     return Rule(
         name=name,
-        subject=_module_of_caller(),
-        cause=words,
-        seen_as=match.words,
-        remedy=remedy,
-        undo=undo,
-        confirm=confirm,
+        subject=subject,
+        cause=texts.cause,
+        seen_as=seen_as,
+        remedy=texts.remedy,
+        undo=texts.undo,
+        confirm=texts.confirm,
         source=source,
         judge=judge,
-        rank=match.rank,
-        reboot=reboot,
-        effect=effect,
-        otherwise=otherwise,
-        confidence=confidence,
+        rank=rank,
+        reboot=texts.reboot,
+        effect=texts.effect,
+        otherwise=texts.otherwise,
+        confidence=texts.confidence,
     )
 
 
@@ -319,21 +323,14 @@ def rule(
     texts = Texts(words, remedy, undo, confirm, effect, reboot, confidence, otherwise, "", act)
 
     def make(judge: Callable[[Evidence, Texts], Outcome]) -> Rule:
-        return Rule(
-            name=name,
-            subject=judge.__module__.rpartition(".")[2],
-            cause=words,
+        return _rule(
+            name,
+            judge.__module__.rpartition(".")[2],
+            texts,
+            lambda evidence: judge(evidence, texts),
             seen_as=seen_as,
-            remedy=remedy,
-            undo=undo,
-            confirm=confirm,
             source=source,
-            judge=lambda evidence: judge(evidence, texts),
             rank=rank,
-            reboot=reboot,
-            effect=effect,
-            otherwise=otherwise,
-            confidence=confidence,
         )
 
     return make

@@ -7,7 +7,6 @@ processes are, where given the sum the count of one is binomial (Przyborowski an
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,11 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from noisetop.checked_json import parse_json, unsealed
 from noisetop.compare.comparison import ALPHA, MIN_BLOCKS_SEEN
 from noisetop.compare.sample import BLOCKS, MIN_BLOCKS
 from noisetop.compare.statistics import PERMUTATIONS, Table, holm, permutation_p
 from noisetop.diagnosis import Diagnosis
 from noisetop.errors import UsageError
+from noisetop.input import open_input
+from noisetop.text.sanitize import printable
 
 FORMAT = "noisetop-diagnosis"
 _VERSION = 2
@@ -123,7 +125,7 @@ class Change:
 
 
 def as_saved(diagnosis: Diagnosis, version: str) -> dict[str, object]:
-    """What is needed to compare with it later, as JSON values."""
+    """What is needed to compare with it later, as JSON values without a checksum."""
     evidence = diagnosis.evidence
     return {
         "format": FORMAT,
@@ -161,7 +163,7 @@ def summary_of(diagnosis: Diagnosis) -> Saved:
 def load(path: Path) -> Saved:
     """A diagnosis that --save or --json wrote. Raises UsageError."""
     try:
-        with path.open("rb") as file:
+        with open_input(path, "a saved diagnosis") as file:
             content = file.read(_LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no file name"
@@ -169,9 +171,12 @@ def load(path: Path) -> Saved:
     try:
         if len(content) > _LARGEST_FILE:
             raise ValueError("too large")
-        return _parsed(json.loads(content))
-    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
-        raise UsageError(f"{path} is no saved diagnosis: write one with --save") from None
+        return _parsed(parse_json(content))
+    except (ValueError, TypeError, KeyError) as error:
+        reason = printable(str(error))
+        raise UsageError(
+            f"{path} is no saved diagnosis ({reason}): write one with --save"
+        ) from None
 
 
 def _parsed(document: Any) -> Saved:
@@ -179,6 +184,7 @@ def _parsed(document: Any) -> Saved:
         raise ValueError("another format")
     if document["format_version"] != _VERSION:
         raise ValueError("another version")
+    document = unsealed(document)
     duration_ns = _number(document["duration_ns"])
     if not duration_ns:
         raise ValueError("no duration")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisetop.diagnosis.rule import calls, cause, softirqs
 
-_ELSEWHERE = "keep disk access off this CPU: taskset -pc {keep} PID"
+_ELSEWHERE = "keep disk access off this CPU: taskset -pc {keep} {pid}"
 _BACK = "taskset -pc with the former CPUs"
 
 RULES = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from noisetop.counters.tick_stops import kept_by
-from noisetop.diagnosis.evidence import Evidence, Share, is_program
+from noisetop.diagnosis.evidence import Evidence, Share
 from noisetop.diagnosis.finding import Confidence, Finding
+from noisetop.diagnosis.program_advice import move_neighbours
 from noisetop.diagnosis.rule import (
     NOTHING_TO_UNDO,
     Texts,
@@ -36,7 +37,7 @@ def _runs(share: Share) -> bool:
 
 def _shared(evidence: Evidence) -> set[int]:
     """CPUs on which another program ran, unless the kernel gave another reason for the tick."""
-    programs = {share.cpu for share in evidence.shares if is_program(share.path)}
+    programs = {share.cpu for share in evidence.shares if share.is_program}
     return {cpu for cpu in programs if _reason(evidence, cpu) in ("", "scheduler")}
 
 
@@ -82,8 +83,9 @@ def tick_everywhere(evidence: Evidence, texts: Texts) -> list[Finding]:
     "A second task on the CPU keeps the tick running",
     seen_as="a periodic tick on a nohz_full CPU on which a second program ran, where the kernel "
     "names the scheduler (tick_stop) or no reason",
-    remedy="taskset -pc {keep} PID of the other program, or give the CPU its own cpuset",
+    remedy="taskset -pc {keep} {pid} of the other program, or give the CPU its own cpuset",
     undo="taskset -pc with the former CPUs",
+    act=move_neighbours,
     effect="the tick stops as soon as a single program runs",
     confirm="the finding about other programs on this CPU names them",
     source="D02; sched_can_stop_tick()",
@@ -122,7 +124,7 @@ def tick_for_the_scheduler(evidence: Evidence, texts: Texts) -> list[Finding]:
     "timer_create() on a CPU-time clock, RLIMIT_CPU",
     undo="start them again",
     effect="the tick stops when the last of these timers is gone",
-    confirm="grep -l 'ClockID: -' /proc/[0-9]*/timers; prlimit --cpu --pid PID",
+    confirm="grep -l 'ClockID: -' /proc/[0-9]*/timers; prlimit --cpu --pid {victim}",
     source="D05; TICK_DEP_BIT_POSIX_TIMER",
     confidence=Confidence.CERTAIN,
 )
@@ -172,7 +174,7 @@ def tick_for_an_unstable_clock(evidence: Evidence, texts: Texts) -> list[Finding
     "tick-for-rcu",
     "RCU waits for this CPU and keeps the tick running",
     seen_as="a periodic tick on a nohz_full CPU that RCU kept running (tick_stop)",
-    remedy="keep long system calls and page faults off this CPU: taskset -pc {keep} PID of what "
+    remedy="keep long system calls and page faults off this CPU: taskset -pc {keep} {pid} of what "
     "makes them, or have the program prepare its memory and files before it measures",
     undo="taskset -pc with the former CPUs",
     effect="the tick runs only during long system calls and page faults",

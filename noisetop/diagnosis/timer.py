@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from noisetop.diagnosis.advice import move_threads
 from noisetop.diagnosis.finding import Confidence
+from noisetop.diagnosis.program_advice import move_threads
 from noisetop.diagnosis.rule import MOVE, MOVE_BACK, by_sender, by_step, cause, hrtimers, timers
 
 _REARMED = "a timer follows the program that rearms it"
-_ARMED = "cat /proc/PID/timers, or trace timer:hrtimer_start on the CPU"
+_ARMED = "cat /proc/{pid}/timers, or trace timer:hrtimer_start on the CPU"
 
 RULES = (
     cause(
@@ -75,7 +75,7 @@ RULES = (
         "timeout-timer",
         "Timeouts of kernel code expire on this CPU",
         *timers("process_timeout"),
-        remedy="keep programs that poll or wait on devices off this CPU: taskset -pc {keep} PID",
+        remedy="keep programs that poll or wait on devices off this CPU: taskset -pc {keep} {pid}",
         undo="taskset -pc with the former CPUs",
         confirm="trace timer:timer_start on the CPU: its stack shows the waiting code",
         source="D17; kernel/time/timer.c",
@@ -130,7 +130,7 @@ RULES = (
         *hrtimers("sync_timer_callback"),
         remedy="let the time daemon slew instead of step: chrony makestep only at start",
         undo="the former configuration of the time daemon",
-        confirm="journalctl -u chronyd -u systemd-timesyncd",
+        confirm="pgrep -a 'chronyd|ntpd|timesync', and the log of what it finds",
         source="D16; clock_was_set()",
     ),
     cause(
@@ -157,7 +157,7 @@ RULES = (
         "Timers of network connections expire on this CPU ({about})",
         *timers("tcp_*", "neigh_*", "dev_watchdog", "inet_*", "igmp*", "mld_*", "keepalive*"),
         subject=by_step(-1),
-        remedy="open and use sockets on other CPUs: taskset -pc {keep} PID",
+        remedy="open and use sockets on other CPUs: taskset -pc {keep} {pid}",
         undo="taskset -pc with the former CPUs",
         confirm="trace timer:timer_start on the CPU: its stack shows the code that arms it",
         source="D18; symbol index",
@@ -167,7 +167,7 @@ RULES = (
         "Timers of storage and of written files expire on this CPU ({about})",
         *timers("blk_stat_timer_fn", "writeout_period", "kyber_timer_fn", "blk_rq_timed_out_timer"),
         subject=by_step(-1),
-        remedy="keep file and disk access off this CPU: taskset -pc {keep} PID",
+        remedy="keep file and disk access off this CPU: taskset -pc {keep} {pid}",
         undo="taskset -pc with the former CPUs",
         confirm="trace timer:timer_start on the CPU",
         source="D18, D31; symbol index",
@@ -199,7 +199,7 @@ RULES = (
         subject=by_step(-1),
         remedy="stop or reconfigure the driver that owns the function",
         undo="the former configuration",
-        confirm="grep -w {function} /proc/kallsyms shows the module",
+        confirm="grep -w {function} /proc/kallsyms",
         source="D71; symbol index",
         confidence=Confidence.LIKELY,
     ),
@@ -212,7 +212,7 @@ RULES = (
         remedy="stop its owner, or take the CPU offline and online once after boot",
         undo="nothing to undo",
         effect="offline and online pushes recurring timers to other CPUs",
-        confirm="grep -w {function} /proc/kallsyms shows the owner; timer:timer_start its caller",
+        confirm="grep -w {function} /proc/kallsyms",
         source="D18; kernel-per-CPU-kthreads.rst",
         confidence=Confidence.LIKELY,
     ),
@@ -238,7 +238,7 @@ RULES = (
         subject=by_step(-1),
         remedy="stop its owner, or arm the timer on another CPU",
         undo="start it again",
-        confirm="grep -w {function} /proc/kallsyms shows the owner; hrtimer_start its caller",
+        confirm="grep -w {function} /proc/kallsyms",
         source="D17, D18",
         confidence=Confidence.LIKELY,
     ),

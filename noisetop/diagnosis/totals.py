@@ -1,8 +1,8 @@
-"""Sums over interruptions by CPU, source, what ran inside and who caused it."""
+"""Sums over interruptions by CPU, source, what ran inside, who caused it and whose doing it was."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,8 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop._tables import Groups, add_up
-from noisetop.events.interruption import Interruptions
-from noisetop.tables.group_sums import Sums, no_sums, widened
+from noisetop.counters.calibration import EntryCost
+from noisetop.events.interruption import Flag, Interruptions
+from noisetop.summary.trigger_totals import TASKS, TriggerSummary, TriggerTotals
+from noisetop.tables.group_sums import Sums, counted, no_sums, widened
+from noisetop.tables.rows import select
 
 Index = npt.NDArray[np.int64]
 
@@ -23,6 +26,8 @@ class GroupKey(NamedTuple):
     source: int
     ran: int
     trigger: int
+    whose: int
+    """As the caller numbers it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,24 @@ class GroupTotals:
     net_ns: int
     max_ns: int
     max_start_ns: int
+    entries: int
+    """Those that carry the cost of an entry into the kernel or of a switch."""
     blocks_ns: tuple[int, ...]
+    tasks: tuple[TriggerSummary, ...]
+    """Of threads those that ran, by the ``tid`` of what stands for a trigger."""
+
+
+class Places(NamedTuple):
+    """Where the rows of a table belong."""
+
+    ran: Index
+    """The source inside each, -1 for nothing."""
+    whose: Index
+    """See GroupKey."""
+    block: Index
+    """Of time."""
+    threads: npt.NDArray[np.bool_]
+    """Those that are threads."""
 
 
 @dataclass(slots=True)
@@ -44,23 +66,29 @@ class Totals:
     """How many blocks of time are kept apart for each group; 0: none."""
     _keys: list[GroupKey] = field(default_factory=list)
     _sums: Sums = field(default_factory=no_sums)
+    _entries: Index = field(default_factory=lambda: np.zeros(0, np.int64))
     _blocks_ns: Index = field(init=False)
-    _groups: Groups = field(default_factory=lambda: Groups(4))
+    _groups: Groups = field(default_factory=lambda: Groups(5))
+    _by_task: TriggerTotals = field(default_factory=lambda: TriggerTotals(TASKS))
 
     def __post_init__(self) -> None:
         self._blocks_ns = np.zeros((0, self.blocks), np.int64)
 
-    def add(self, table: Interruptions, ran: Index, block: Index) -> None:
-        """Adds interruptions, at least one; ``ran``: the source inside each, -1 for nothing, and
-        ``block`` where it began."""
+    def add(self, table: Interruptions, places: Places) -> None:
+        """Adds interruptions, at least one."""
         groups = np.empty(len(table), np.uint32)
-        columns = table["cpu"], table["source"], ran, table["trigger"]
+        columns = table["cpu"], table["source"], places.ran, table["trigger"], places.whose
         for row in self._groups.numbers(columns, groups):
             self._keys.append(GroupKey(*(int(column[row]) for column in columns)))
         self._grow()
         add_up((groups, table["net_ns"], table["start_ns"]), self._sums, None)
+        carries = table["flags"] & Flag.ENTRY != 0
+        self._entries = counted(self._entries, groups[carries], len(self._keys))
+        ran = select(table, places.threads)
+        rows, entered = groups[places.threads], carries[places.threads]
+        self._by_task.add(rows, ran["tid"], ran["net_ns"], entered)
         if self.blocks:
-            cells = groups.astype(np.int64) * self.blocks + block
+            cells = groups.astype(np.int64) * self.blocks + places.block
             np.add.at(self._blocks_ns.reshape(-1), cells, table["net_ns"].astype(np.int64))
 
     def _grow(self) -> None:
@@ -70,8 +98,29 @@ class Totals:
             cells = np.zeros((more, self.blocks), np.int64)
             self._blocks_ns = np.concatenate([self._blocks_ns, cells])
 
-    def groups(self) -> Iterator[tuple[GroupKey, GroupTotals]]:
-        """All that was added so far."""
-        sums, blocks = self._sums.tolist(), self._blocks_ns.tolist()
-        for key, (count, net, largest, since), cells in zip(self._keys, sums, blocks, strict=True):
-            yield key, GroupTotals(count, net, largest, since, tuple(cells))
+    def groups(
+        self, entry_of: Callable[[GroupKey], EntryCost | None]
+    ) -> Iterator[tuple[GroupKey, GroupTotals, EntryCost | None]]:
+        """All that was added so far, with the cost of an entry of each group."""
+        costs = [entry_of(key) for key in self._keys]
+        tasks = self._by_task.by_row(costs.__getitem__)
+        sums, blocks, entries = (
+            self._sums.tolist(),
+            self._blocks_ns.tolist(),
+            self._entries.tolist(),
+        )
+        for row, key in enumerate(self._keys):
+            count, net_ns, max_ns, since_ns = sums[row]
+            yield (
+                key,
+                GroupTotals(
+                    count,
+                    net_ns,
+                    max_ns,
+                    since_ns,
+                    entries[row],
+                    tuple(blocks[row]),
+                    tasks.get(row, ()),
+                ),
+                costs[row],
+            )

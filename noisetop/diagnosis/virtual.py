@@ -9,7 +9,7 @@ RULES = (
         "guest-channel-work",
         "Traffic of virtio sockets is processed on this CPU",
         *works("virtio_transport_*", "vsock_*", "vhost_*"),
-        remedy="keep programs that communicate with the host off this CPU: taskset -pc {keep} PID",
+        remedy="keep what communicates with the host off this CPU: taskset -pc {keep} {pid}",
         undo="taskset -pc with the former CPUs",
         confirm="the queuer of the work; ss --vsock",
         source="D72; net/vmw_vsock",

@@ -15,7 +15,7 @@ from noisetop.tables.rows import joined, select
 
 KEPT_NS = 10_000_000_000
 """How far back a wait finds what ran; what took the time of one that began earlier is not known."""
-_KEPT_ROWS = 1 << 19
+_KEPT_ROWS = 1 << 20
 
 Times = npt.NDArray[np.int64]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from noisetop.errors import UsageError
-from noisetop.output import Output, check_output
+from noisetop.output import PRIVATE, PUBLIC, Output, check_output
+from noisetop.recording.open import SUFFIX
 from noisetop.recording.recording import Recording
 
 
@@ -66,4 +67,5 @@ def recording_output(path: Path, *, force: bool) -> RecordingOutput:
 
     Raises UsageError when the name says nothing, is taken and ``force`` is not set, or cannot be.
     """
-    return RecordingOutput(check_output(path, force=force), _exporter_for(path))
+    mode = PRIVATE if path.suffix == SUFFIX else PUBLIC
+    return RecordingOutput(check_output(path, force=force, mode=mode), _exporter_for(path))

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from noisetop._tables import crc32c
 from noisetop.events.interruption import CLASSES, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
 from noisetop.events.source_names import OWN
@@ -24,7 +25,7 @@ from noisetop.exporters._behind import writing_behind
 from noisetop.exporters._digits import Rows
 from noisetop.exporters._lanes import LANES, LaneChooser
 from noisetop.exporters._number_rows import NumberColumn, NumberRows
-from noisetop.recording.chrome_trace_file import FORMAT
+from noisetop.recording.chrome_trace_file import FORMAT, tail
 from noisetop.recording.metadata_json import about_as_dict, names_as_dict
 from noisetop.recording.recording import Recording
 from noisetop.tables.rows import select
@@ -46,14 +47,15 @@ Track = npt.NDArray[np.unsignedinteger]
 def write(recording: Recording, out: BinaryIO) -> None:
     """Writes the whole recording; moments are relative to its start."""
     with writing_behind(out) as behind:
-        behind.write(_head(recording))
-        writer = _SliceWriter(recording)
+        head = _head(recording)
+        behind.write(head)
+        writer = _SliceWriter(recording, slices_crc=crc32c(head.splitlines(keepends=True)[1]))
         for chunk in recording.all_chunks():
             for first in range(0, len(chunk), _ROWS):
                 behind.writelines(writer.lines(chunk[first : first + _ROWS]))
         for event in writer.track_names():
             behind.write(b"," + _json(event) + b"\n")
-        behind.write(b'],\n"noisetop":' + _json(names_as_dict(recording)) + b"}\n")
+        behind.write(tail(_json(names_as_dict(recording)), writer.slices, writer.slices_crc))
 
 
 def _json(content: object) -> bytes:
@@ -121,6 +123,9 @@ class _SliceWriter:
     """Slices of a recording as lines of text."""
 
     recording: Recording
+    slices_crc: int
+    """Checksum of what was written so far; see noisetop.recording.chrome_trace_file.Seal."""
+    slices: int = 0
     _tasks: _Numbering = field(default_factory=_Numbering)
     _kinds: _Numbering = field(default_factory=_Numbering)
     _texts: _Numbering = field(default_factory=_Numbering)
@@ -141,7 +146,10 @@ class _SliceWriter:
         both: list[bytes] = [b""] * (2 * len(texts))
         both[::2] = texts
         both[1::2] = numbers.view(f"S{numbers.shape[1]}")[:, 0].tolist()
-        yield b"".join(both)
+        lines = b"".join(both)
+        self.slices += len(table)
+        self.slices_crc = crc32c(lines, self.slices_crc)
+        yield lines
         chosen = self._arrows.chosen(table)
         caused = select(table, chosen)
         senders = self._sender_track_ids(self._arrows.sender_cpus(caused))

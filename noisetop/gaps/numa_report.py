@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from noisetop.gaps.result import NumaCell, NumaResult
+from noisetop.text.sanitize import printable
 from noisetop.text.styled import heading
 from noisetop.text.units import format_ns
 
@@ -15,7 +16,7 @@ _MIB = 1 << 20
 def numa_lines(result: NumaResult) -> Iterator[str]:
     """A matrix for each kernel, medians with the range behind them; a line each on one node."""
     yield f"One thread, three arrays of {result.array_bytes / _MIB:.0f} MiB"
-    yield from result.notes
+    yield from map(printable, result.notes)
     tables = {
         f"{kernel}, GB/s": {_key(cell): cell.bandwidth[kernel] for cell in result.cells}
         for kernel in result.cells[0].bandwidth

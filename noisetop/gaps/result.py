@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import types
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from noisetop.errors import NoisetopError
 from noisetop.gaps.gaps import Bucket, SpinPeriod
 from noisetop.gaps.periodic import Regular
 
 FORMAT = "noisetop probe result"
 VERSION = 1
-_MAX_BYTES = 1 << 30
 
 T = TypeVar("T")
 
@@ -261,36 +257,10 @@ class ProbeResult:
         return {"format": FORMAT, "version": VERSION, **kept}
 
 
-def looks_like_result(path: Path) -> bool:
-    """Whether a file begins as a probe result does."""
-    try:
-        with path.open("rb") as file:
-            return FORMAT.encode() in file.read(200)
-    except OSError:
-        return False
-
-
-def read_result(path: Path) -> ProbeResult:
-    """Reads a result file. Raises NoisetopError with one line on anything else."""
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise NoisetopError(f"{path} is too large for a probe result")
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise NoisetopError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise NoisetopError(f"{path} is no probe result: it is not JSON") from None
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise NoisetopError(f"{path} is no probe result: noisetop probe spin -o FILE makes one")
-    if document.get("version") != VERSION:
-        raise NoisetopError(f"{path} is of another version of noisetop")
-    try:
-        return build(ProbeResult, {k: v for k, v in document.items() if k in _TOP_KEYS})
-    except (TypeError, ValueError) as error:
-        raise NoisetopError(f"{path} is damaged: {error}") from None
-
-
-_TOP_KEYS = {one.name for one in fields(ProbeResult)}
+def result_of(document: dict[str, Any]) -> ProbeResult:
+    """Inverse of ProbeResult.to_json(). Raises TypeError or ValueError where something does not
+    fit."""
+    return build(ProbeResult, {k: v for k, v in document.items() if k not in ("format", "version")})
 
 
 def build(kind: type[T], value: Any) -> T:

@@ -6,10 +6,11 @@ import threading
 from collections.abc import Set
 from dataclasses import dataclass, field
 
+from noisetop.counters.calibration import NONE, Calibration
 from noisetop.diagnosis import Diagnosis, diagnose
 from noisetop.diagnosis.evidence import Collector, Evidence
 from noisetop.events.decoder import RecordReader
-from noisetop.events.interruption import Interruptions
+from noisetop.events.interruption import UNATTRIBUTED, Interruptions
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.waits import WaitBook
 
@@ -23,6 +24,7 @@ class LiveCauses:
     reader: RecordReader
     cpus: tuple[int, ...]
     directory: TaskDirectory
+    calibration: Calibration = NONE
     latest: Diagnosis | None = None
     """The last judgement; None: none yet, or not wanted."""
     _wanted: threading.Event = field(default_factory=threading.Event)
@@ -54,7 +56,12 @@ class LiveCauses:
             self.restart()
             return
         if self._collector is None:
-            self._collector = Collector(self.reader.namer.sources, self.reader.join.triggers)
+            self._collector = Collector(
+                self.reader.namer.sources,
+                self.reader.join.triggers,
+                start_ns=start_ns,
+                directory=self.directory,
+            )
             self._waits.clear()
             self._start_ns, self._judged_ns = start_ns, 0
         self._collector.add(table)
@@ -66,12 +73,15 @@ class LiveCauses:
 
     def _evidence(self, collector: Collector, end_ns: int) -> Evidence:
         return Evidence(
-            shares=collector.shares(),
+            shares=collector.shares(self.calibration),
             fault_count=collector.fault_count,
             fault_ns=collector.fault_ns,
             duration_ns=max(end_ns - self._start_ns, 1),
             start_ns=self._start_ns,
             cpus=self.cpus,
+            accounted=UNATTRIBUTED in self.reader.namer.sources,
+            uncalibrated="" if self.calibration.kinds else self.calibration.reason,
             directory=self.directory,
+            short_lived=collector.short_lived(),
             waits=dict(self._waits.by_task()),
         )

@@ -63,7 +63,10 @@ class TracerFeed:
         self.tracer.reader.splits = True
         self._total = self._summarizer()
         self._causes = LiveCauses(
-            self.tracer.reader, self.tracer.target.cpus, self.tracer.directory
+            self.tracer.reader,
+            self.tracer.target.cpus,
+            self.tracer.directory,
+            self.tracer.calibration,
         )
         self._total_start_ns = self._last_ns = self.tracer.start_ns
         self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start

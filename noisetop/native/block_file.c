@@ -2,13 +2,15 @@
 #include "block_file.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "crc32c.h"
 #include "noise.h"
 
-int block_file__write(int fd, const void *bytes, size_t size)
+static int write_all(int fd, const void *bytes, size_t size)
 {
 	off_t start = lseek(fd, 0, SEEK_CUR);
 	const char *next = bytes;
@@ -18,7 +20,7 @@ int block_file__write(int fd, const void *bytes, size_t size)
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written <= 0) {
-			int err = written < 0 ? -errno : -EIO;
+			int err = written < 0 ? errno : EIO;
 			if (!ftruncate(fd, start))
 				lseek(fd, start, SEEK_SET);
 			return err;
@@ -29,16 +31,40 @@ int block_file__write(int fd, const void *bytes, size_t size)
 	return 0;
 }
 
-int block_file__write_block(int fd, uint32_t kind, const void *payload, size_t bytes)
+int block_file__write_head(struct block_file *f, const void *head, size_t size)
+{
+	if (!f->error)
+		f->error = write_all(f->fd, head, size);
+	return -f->error;
+}
+
+int block_file__append_in_place(struct block_file *f, uint32_t kind, struct noise_block *block,
+				size_t bytes)
+{
+	*block = (struct noise_block){
+		.magic = NOISE_BLOCK_MAGIC,
+		.kind = kind,
+		.bytes = bytes,
+		.number = f->blocks,
+		.payload = crc32c(0, block + 1, bytes),
+	};
+	block->checksum = crc32c(0, block, offsetof(struct noise_block, checksum));
+	if (!f->error)
+		f->error = write_all(f->fd, block, sizeof(*block) + bytes);
+	if (!f->error)
+		f->blocks++;
+	return -f->error;
+}
+
+int block_file__append(struct block_file *f, uint32_t kind, const void *payload, size_t bytes)
 {
 	struct noise_block *block = malloc(sizeof(*block) + bytes);
-	if (!block)
-		return -ENOMEM;
-	block->magic = NOISE_BLOCK_MAGIC;
-	block->kind = kind;
-	block->bytes = bytes;
+	if (!block) {
+		f->error = ENOMEM;
+		return -f->error;
+	}
 	memcpy(block + 1, payload, bytes);
-	int err = block_file__write(fd, block, sizeof(*block) + bytes);
+	int err = block_file__append_in_place(f, kind, block, bytes);
 	free(block);
 	return err;
 }

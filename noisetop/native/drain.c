@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "affinity.h"
-#include "block_file.h"
 #include "clock.h"
 #include "cpu_counters.h"
 #include "open_records.h"
@@ -31,20 +30,14 @@ static void spool__flush(struct drain *d)
 	struct noise_block *block = (void *)d->staging.data;
 	if (!block || d->staging.size <= sizeof(*block))
 		return;
-	block->magic = NOISE_BLOCK_MAGIC;
-	block->kind = NOISE_BLOCK_KIND_EVENTS;
-	block->bytes = d->staging.size - sizeof(*block);
-	int err = d->spool_errno
-			  ? -d->spool_errno
-			  : block_file__write(d->config.spool_fd, d->staging.data, d->staging.size);
-	uint64_t events = block->bytes / sizeof(struct noise_event);
-	pthread_mutex_lock(&d->lock);
-	if (err) {
-		d->spool_errno = -err;
+	size_t bytes = d->staging.size - sizeof(*block);
+	uint64_t events = bytes / sizeof(struct noise_event);
+	if (block_file__append_in_place(&d->spool, NOISE_BLOCK_KIND_EVENTS, block, bytes)) {
+		pthread_mutex_lock(&d->lock);
 		d->lost_spool += events;
 		d->spooled -= events;
+		pthread_mutex_unlock(&d->lock);
 	}
-	pthread_mutex_unlock(&d->lock);
 	d->staging.size = 0;
 }
 
@@ -86,7 +79,7 @@ static void deliver(struct drain *d, const struct noise_event *events, size_t co
 {
 	if (!count)
 		return;
-	if (d->config.spool_fd >= 0)
+	if (d->spool.fd >= 0)
 		spool__append(d, events, count);
 	if (d->config.batch_limit)
 		batch__append(d, events, count);
@@ -157,7 +150,7 @@ bool drain__now(struct drain *d)
 	for (size_t i = 0; i < d->rings->cpu_count; i++)
 		for (uint32_t ring = 0; ring < NOISE_RINGS; ring++)
 			busy |= drain_ring(d, &d->rings->states[i], ring, start_ns, end_ns);
-	if (d->config.spool_fd >= 0 && start_ns)
+	if (d->spool.fd >= 0 && start_ns)
 		spool__flush(d);
 	pthread_mutex_unlock(&d->pass);
 	return busy;
@@ -178,28 +171,30 @@ void drain__counters(struct drain *d, struct noise_cpu_counters *counters)
 static void spool_counters(struct drain *d)
 {
 	size_t bytes = d->rings->cpu_count * sizeof(struct noise_cpu_counters);
-	if (d->spool_errno || !d->window_start_ns)
+	if (d->spool.error || !d->window_start_ns)
 		return;
 	struct noise_cpu_counters *counters = calloc(1, bytes);
 	if (!counters)
 		return;
 	drain__counters(d, counters);
 	pthread_mutex_lock(&d->pass);
-	int err = block_file__write_block(d->config.spool_fd, NOISE_BLOCK_KIND_COUNTERS, counters,
-					  bytes);
-	if (err)
-		d->spool_errno = -err;
+	block_file__append(&d->spool, NOISE_BLOCK_KIND_COUNTERS, counters, bytes);
 	pthread_mutex_unlock(&d->pass);
 	free(counters);
 }
 
-int drain__append(struct drain *d, const void *block, size_t bytes)
+int drain__write_head(struct drain *d, const void *head, size_t bytes)
 {
 	pthread_mutex_lock(&d->pass);
-	int err = d->spool_errno ? -d->spool_errno
-				 : block_file__write(d->config.spool_fd, block, bytes);
-	if (err)
-		d->spool_errno = -err;
+	int err = block_file__write_head(&d->spool, head, bytes);
+	pthread_mutex_unlock(&d->pass);
+	return err;
+}
+
+int drain__append(struct drain *d, uint32_t kind, const void *payload, size_t bytes)
+{
+	pthread_mutex_lock(&d->pass);
+	int err = block_file__append(&d->spool, kind, payload, bytes);
 	pthread_mutex_unlock(&d->pass);
 	return err;
 }
@@ -208,9 +203,8 @@ uint64_t drain__start_window(struct drain *d)
 {
 	pthread_mutex_lock(&d->pass);
 	uint64_t now_ns = cpu_counters__read_at_once(d->rings, d->baseline);
-	if (d->config.spool_fd >= 0)
-		d->spool_errno = -block_file__write_block(
-			d->config.spool_fd, NOISE_BLOCK_KIND_START, &now_ns, sizeof(now_ns));
+	if (d->spool.fd >= 0)
+		block_file__append(&d->spool, NOISE_BLOCK_KIND_START, &now_ns, sizeof(now_ns));
 	pthread_mutex_lock(&d->lock);
 	d->window_start_ns = now_ns;
 	pthread_mutex_unlock(&d->lock);
@@ -252,7 +246,7 @@ static void deliver_open(struct drain *d)
 	pthread_mutex_lock(&d->pass);
 	deliver_window(d, (void *)d->open.data, d->open.size / sizeof(struct noise_event),
 		       d->window_start_ns, d->window_end_ns);
-	if (d->config.spool_fd >= 0 && d->window_start_ns)
+	if (d->spool.fd >= 0 && d->window_start_ns)
 		spool__flush(d);
 	pthread_mutex_unlock(&d->pass);
 }
@@ -281,7 +275,7 @@ static void *drain_thread(void *argument)
 		busy = drain__now(d);
 		if (stopping)
 			deliver_open(d);
-		if (d->config.spool_fd >= 0 && (stopping || monotonic_ns() >= next_counters_ns)) {
+		if (d->spool.fd >= 0 && (stopping || monotonic_ns() >= next_counters_ns)) {
 			spool_counters(d);
 			next_counters_ns += COUNTERS_INTERVAL_NS;
 		}
@@ -293,6 +287,7 @@ int drain__init(struct drain *d, const struct drain_config *config, const struct
 {
 	pthread_condattr_t attributes;
 	d->config = *config;
+	d->spool.fd = config->spool_fd;
 	d->rings = rings;
 	pthread_mutex_init(&d->pass, NULL);
 	pthread_mutex_init(&d->lock, NULL);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "block_file.h"
 #include "buffer.h"
 #include "rings.h"
 
@@ -35,6 +36,7 @@ struct drain {
 	uint64_t window_start_ns; /* 0: the measurement window has not started yet */
 	uint64_t window_end_ns;   /* 0: it has not ended yet */
 	struct buffer batch;
+	struct block_file spool;             /* shared under `pass` */
 	struct buffer staging;               /* of the spool file's next write; drain thread only */
 	struct noise_cpu_counters *baseline; /* counters when the window started */
 	struct noise_cpu_counters *closing;  /* counters when it ended */
@@ -45,7 +47,6 @@ struct drain {
 	uint64_t lost_spool;                 /* dropped because the disk took no more */
 	uint64_t drains;
 	uint64_t cpu_ns; /* CPU time of the thread */
-	int spool_errno; /* first error of the spool file */
 };
 
 /* On zeroed memory. 0 or -errno; drain__destroy() in either case. */
@@ -63,8 +64,9 @@ bool drain__now(struct drain *d);
  * under way: one that began before would throw away what has happened since.
  */
 uint64_t drain__start_window(struct drain *d);
-/* Writes a block of somebody else's to the spool, between those of the thread. 0 or -errno. */
-int drain__append(struct drain *d, const void *block, size_t bytes);
+/* Write what is somebody else's to the spool, between the blocks of the thread. 0 or -errno. */
+int drain__write_head(struct drain *d, const void *head, size_t bytes);
+int drain__append(struct drain *d, uint32_t kind, const void *payload, size_t bytes);
 /* Counters since the window started, up to now or to its end, one entry per CPU. */
 void drain__counters(struct drain *d, struct noise_cpu_counters *counters);
 

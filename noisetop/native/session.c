@@ -260,7 +260,7 @@ static PyObject *session_counters(PyObject *self, PyObject *unused)
 					 (unsigned long long)t->drain.lost_spool, "drains",
 					 (unsigned long long)t->drain.drains, "drain_cpu_ns",
 					 (unsigned long long)t->drain.cpu_ns, "spool_errno",
-					 t->drain.spool_errno);
+					 t->drain.spool.error);
 	pthread_mutex_unlock(&t->drain.lock);
 	return result;
 }
@@ -341,16 +341,33 @@ static PyObject *session_stacks(PyObject *self, PyObject *unused)
 	return stacks;
 }
 
-/* Adds a whole block to the recording. A full disk shows in counters(). */
-static PyObject *session_append(PyObject *self, PyObject *block)
+/* Begins the recording. A full disk shows in counters(). */
+static PyObject *session_write_head(PyObject *self, PyObject *head)
 {
 	struct tracer *t = tracer_of(self);
 	char *bytes;
 	Py_ssize_t size;
-	if (!t || PyBytes_AsStringAndSize(block, &bytes, &size))
+	if (!t || PyBytes_AsStringAndSize(head, &bytes, &size))
 		return NULL;
 	Py_BEGIN_ALLOW_THREADS;
-	drain__append(&t->drain, bytes, size);
+	drain__write_head(&t->drain, bytes, size);
+	Py_END_ALLOW_THREADS;
+	Py_RETURN_NONE;
+}
+
+/* Adds a block to the recording. A full disk shows in counters(). */
+static PyObject *session_append(PyObject *self, PyObject *args)
+{
+	struct tracer *t = tracer_of(self);
+	const char *payload;
+	Py_ssize_t size;
+	unsigned int kind;
+	if (!t || !PyArg_ParseTuple(args, "Iy#", &kind, &payload, &size))
+		return NULL;
+	if (size % 8)
+		return PyErr_Format(PyExc_ValueError, "blocks hold a multiple of 8 bytes");
+	Py_BEGIN_ALLOW_THREADS;
+	drain__append(&t->drain, kind, payload, size);
 	Py_END_ALLOW_THREADS;
 	Py_RETURN_NONE;
 }
@@ -437,7 +454,8 @@ static PyMethodDef methods[] = {
 	{"counters", session_counters, METH_NOARGS, "counters() -> dict\n\nOf the drain thread."},
 	{"programs", session_programs, METH_NOARGS, "programs() -> list[dict]"},
 	{"stacks", session_stacks, METH_NOARGS, "stacks() -> dict[int, list[int]]"},
-	{"append", session_append, METH_O, "append(block) -> None"},
+	{"write_head", session_write_head, METH_O, "write_head(head) -> None"},
+	{"append", session_append, METH_VARARGS, "append(kind, payload) -> None"},
 	{"translation_unit", session_translation_unit, METH_NOARGS, "translation_unit() -> dict"},
 	{"load_program", session_load_program, METH_VARARGS, "load_program(name, code) -> None"},
 	{"open_records", session_open_records, METH_NOARGS, "open_records() -> tuple[int, bytes]"},

@@ -9,21 +9,24 @@ guessed at.
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from noisetop._tables import crc32c
+from noisetop.checked_json import parse_json
 from noisetop.errors import NoisetopError
 from noisetop.events.interruption import INTERRUPTION, Interruptions
 from noisetop.events.origin import Origin
+from noisetop.input import open_input
+from noisetop.recording.damage import damage_told
 from noisetop.recording.metadata_json import about_from_dict, names_from_dict, recording_of
 from noisetop.recording.recording import Recording
 
@@ -37,6 +40,8 @@ _LINE_2 = b'"otherData":'
 _SLICE = b',{"ph":"X",'
 _COLUMNS = b'"net_ns":'
 _TAIL = b'\n],\n"noisetop":'
+_SEAL = re.compile(rb'\{"checked":\[(\d{1,10}),(\d{1,10}),(\d{1,10})\],')
+_UNFIT = "its checksum does not fit"
 _MAX_LINE_BYTES = 16 << 20
 _READ_BYTES = 8 << 20
 _MAX_LAYOUTS = 64
@@ -54,36 +59,31 @@ Numbers = npt.NDArray[np.uint64]
 def read_trace(path: Path) -> Recording:
     """The recording in a trace, compressed or not.
 
-    Raises NoisetopError when noisetop did not write it, or it was cut short or changed since.
+    Raises NoisetopError when noisetop did not write it, or it was cut short or changed since; at
+    the latest when its last chunk was read.
     """
     with _errors(path), _open(path) as file:
-        head = _read_head(file)
-        names = names_from_dict(_read_tail(file))
+        head, _ = _read_head(file)
+        content, seal = _read_tail(file)
+        names = names_from_dict(content)
         about = about_from_dict(head)
-    return recording_of(
-        about, names, lambda: _chunks(path, about.start_ns, len(names.sources), len(names.triggers))
-    )
+    sizes = len(names.sources), len(names.triggers)
+    return recording_of(about, names, lambda: _chunks(path, about.start_ns, seal, *sizes))
 
 
 @contextmanager
 def _errors(path: Path) -> Iterator[None]:
     """Turns all that a damaged file can cause into one line."""
-    try:
-        yield
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise NoisetopError(f"{path} does not unpack ({error}): export it again") from None
-    except OSError as error:
-        raise NoisetopError(f"cannot read {path}: {error.strerror}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        reason = str(error) or type(error).__name__
-        raise NoisetopError(
-            f"{path} is not as noisetop wrote it ({reason:.60}): export it again"
-        ) from None
+    with damage_told(path, "is not as noisetop wrote it", "export it again"):
+        try:
+            yield
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise NoisetopError(f"{path} does not unpack ({error}): export it again") from None
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
-    with path.open("rb") as file:
+    with open_input(path, "a recording") as file:
         packed = file.read(len(GZIP_START)) == GZIP_START
         file.seek(0)
         if not packed:
@@ -93,20 +93,32 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
             yield unpacked  # type: ignore[misc]  # a GzipFile reads like any file
 
 
-def _read_head(file: IO[bytes]) -> dict[str, Any]:
+def _read_head(file: IO[bytes]) -> tuple[dict[str, Any], int]:
+    """What it says, and its checksum."""
     if file.readline(len(_LINE_1)) != _LINE_1:
         raise ValueError("bad header")
     line = file.readline(_MAX_LINE_BYTES)
     if not line.startswith(_LINE_2) or not line.endswith(b",\n"):
         raise ValueError("the header is incomplete")
-    head = json.loads(line[len(_LINE_2) : -2])
+    head = parse_json(line[len(_LINE_2) : -2])
     if head["format"] != FORMAT:
         raise ValueError("another version of noisetop wrote it")
     file.readline(_MAX_LINE_BYTES)
-    return dict(head)
+    return dict(head), crc32c(line)
 
 
-def _read_tail(file: IO[bytes]) -> dict[str, Any]:
+class Seal(NamedTuple):
+    """Closes a trace; those up to version 0.2 have none."""
+
+    slices: int
+    """How many."""
+    slices_crc: int
+    """Checksum of the second line and the slices."""
+    names_crc: int
+    """Checksum of what follows the events."""
+
+
+def _read_tail(file: IO[bytes]) -> tuple[dict[str, Any], Seal | None]:
     """What follows the events. Of a compressed file everything is unpacked for it."""
     if not isinstance(file, gzip.GzipFile):
         file.seek(max(file.seek(0, 2) - _MAX_LINE_BYTES, 0))
@@ -119,20 +131,38 @@ def _read_tail(file: IO[bytes]) -> dict[str, Any]:
     at = end.rfind(_TAIL)
     if at < 0 or not end.endswith(b"}\n"):
         raise ValueError("it was cut short")
-    return dict(json.loads(end[at + len(_TAIL) : -2]))
+    text, seal = end[at + len(_TAIL) : -2], None
+    if found := _SEAL.match(text):
+        text, seal = b"{" + text[found.end() :], Seal(*map(int, found.groups()))
+        if crc32c(text) != seal.names_crc:
+            raise ValueError(_UNFIT)
+    return dict(parse_json(text)), seal
 
 
-def _chunks(path: Path, start_ns: int, sources: int, triggers: int) -> Iterator[Interruptions]:
-    texts = _Texts()
+def tail(names: bytes, slices: int, slices_crc: int) -> bytes:
+    """The last line of a trace. ``names``: a JSON object that is not empty."""
+    seal = Seal(slices, slices_crc, crc32c(names))
+    return _TAIL[1:] + b'{"checked":[%d,%d,%d],' % seal + names[1:] + b"}\n"
+
+
+def _chunks(
+    path: Path, start_ns: int, seal: Seal | None, sources: int, triggers: int
+) -> Iterator[Interruptions]:
+    texts, count = _Texts(), 0
     with _errors(path), _open(path) as file:
-        _read_head(file)
+        _, crc = _read_head(file)
         for lines in _lines(file):
             slices = [line for line in lines if line.startswith(_SLICE)]
-            if slices:
-                for table in _tables(slices, start_ns, texts):
-                    if (table["source"] >= sources).any() or (table["trigger"] >= triggers).any():
-                        raise ValueError("a source or a trigger without a name")
-                    yield table
+            if not slices:
+                continue
+            count += len(slices)
+            crc = crc32c(b"\n".join([*slices, b""]), crc)
+            for table in _tables(slices, start_ns, texts):
+                if (table["source"] >= sources).any() or (table["trigger"] >= triggers).any():
+                    raise ValueError("a source or a trigger without a name")
+                yield table
+        if seal and (seal.slices, seal.slices_crc) != (count, crc):
+            raise ValueError(_UNFIT)
 
 
 @dataclass(slots=True)

@@ -13,10 +13,7 @@ from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
 from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait, WaitBook
-from noisetop.recording.recording import Recording
-
-_MAX_NS = (1 << 63) - 1
-_MAX_CPU = (1 << 16) - 1
+from noisetop.recording.recording import Recording, checked_cpus, checked_period
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +45,10 @@ def about_as_dict(recording: Recording) -> dict[str, Any]:
 def about_from_dict(content: dict[str, Any]) -> About:
     """Raises KeyError, TypeError, ValueError or AttributeError on what we did not write."""
     start_ns, end_ns = int(content["start_ns"]), int(content["end_ns"])
-    cpus = tuple(map(int, content["cpus"]))
-    if not 0 <= start_ns <= end_ns <= _MAX_NS:
-        raise ValueError("it ends before it starts")
-    if any(not 0 <= cpu <= _MAX_CPU for cpu in cpus):
-        raise ValueError("it watched CPUs that cannot be")
+    checked_period(start_ns, end_ns)
     return About(
         metadata=dict(content["metadata"]),
-        cpus=cpus,
+        cpus=checked_cpus(content["cpus"]),
         start_ns=start_ns,
         end_ns=end_ns,
         counters=counters_from_file(dict(content["metadata"]) | content),
@@ -87,6 +80,7 @@ class Named:
     waits: WaitBook
     stacks: dict[int, tuple[str, ...]]
     victims: dict[int, VictimTime]
+    damage: str
 
 
 def names_as_dict(recording: Recording) -> dict[str, Any]:
@@ -100,6 +94,7 @@ def names_as_dict(recording: Recording) -> dict[str, Any]:
         "waits": waits_as_dict(recording.waits.by_task()),
         "victims": [victim_as_list(one) for one in recording.victims.values()],
         "stacks": {str(key): list(stack) for key, stack in sorted(recording.stacks.items())},
+        "damage": recording.damage,
     }
 
 
@@ -117,6 +112,7 @@ def names_from_dict(content: dict[str, Any]) -> Named:
         stacks={
             int(key): tuple(map(str, stack)) for key, stack in content.get("stacks", {}).items()
         },
+        damage=str(content.get("damage", "")),
     )
 
 
@@ -139,7 +135,7 @@ def recording_of(
         tasks=names.tasks,
         directory=names.directory,
         ended=about.ended,
-        damage=about.damage,
+        damage=names.damage or about.damage,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from noisetop.errors import NoisetopError
+from noisetop.input import open_input
 from noisetop.recording import chrome_trace_file as trace_reader
 from noisetop.recording import compact_file as compact
 from noisetop.recording import raw_file as spool
@@ -29,9 +30,7 @@ def open_recording(path: Path) -> Recording:
     or damaged. A damaged file may raise it only while its chunks are read.
     """
     try:
-        if not path.is_file() and path.exists():
-            raise NoisetopError(f"{path} is not a file: give a recording")
-        with path.open("rb") as file:
+        with open_input(path, "a recording") as file:
             start = file.read(max(len(magic) for magic, _ in _READERS))
     except FileNotFoundError:
         raise NoisetopError(f"there is no file {path}: see noisetop record --help") from None

@@ -1,26 +1,25 @@
 """The recording file: a text head, then blocks as bpf/noise.h describes them.
 
 Line 1 is the magic, line 2 one JSON object with the layout of everything that follows, padded with
-spaces so that the blocks begin at a multiple of 8. The drain thread appends blocks of events and of
-losses; a last JSON block says how it ended. A file without that one was cut short and is read up
-to its last whole block.
+spaces so that the blocks begin at a multiple of 8. The first block holds the checksum of these two.
+The drain thread appends blocks of events and of losses; a last JSON block says how it ended. A file
+without that one was cut short and is read up to its last whole block.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from noisetop._tables import crc32c
+from noisetop.checked_json import parse_json
 from noisetop.counters.cpu_counters import counts_by_cpu, read_cpu_counters
 from noisetop.counters.offline_cpus import OFFLINE, OfflineInterval
 from noisetop.counters.period import PeriodCounters, counters_cut_short, counters_from_file
@@ -32,16 +31,25 @@ from noisetop.events.source_names import Names
 from noisetop.events.symbols import SymbolTable
 from noisetop.events.task_directory import DETAILS, Details, TaskDirectory
 from noisetop.events.victim_time import ANY_TASK
+from noisetop.input import InputBytes, open_input
+from noisetop.recording.block_file import CUT_SHORT, Block, BlockFile, BlockReader, PlainBlockFile
+from noisetop.recording.damage import damage_told
 from noisetop.recording.growing_events import GrowingEvents
 from noisetop.recording.occurring_symbols import OccurringSymbols
 from noisetop.recording.prefetch import read_ahead
-from noisetop.recording.recording import Recording
-from noisetop.text.sanitize import printable
+from noisetop.recording.recording import Recording, checked_cpus, checked_period
 
 MAGIC = b"noisetop recording 1\n"
+_FIRST_HEAD_BYTES = 1 << 16
 _MAX_HEAD_BYTES = 64 << 20
+_MAX_BLOCK_BYTES = 256 << 20
+"""Of a block that is no block of events."""
 _CHUNK_BYTES = 8 << 20
-_MAX_REASON = 80
+_HEAD_CHECKSUM = "head_crc32c"
+
+
+class NothingRecordedError(NoisetopError):
+    """A recording breaks off before its first event."""
 
 
 class ProcessReader(Protocol):
@@ -58,17 +66,14 @@ class ProcessReader(Protocol):
 class SpoolWriter:
     """Writes what the drain thread does not: the head, the symbols and the last block.
 
-    ``fd`` is open for reading. ``append`` writes to its file and raises OSError: while a tracer
-    runs that is Tracer.append(), as the descriptor has one writer, the native module; None: this
-    class writes, as nobody else does.
+    ``fd`` is open for reading. ``file`` writes to it: the tracer while it runs, as the descriptor
+    has one writer; None: this class, as nobody else does.
     """
 
-    def __init__(
-        self, fd: int, layout: Layout, append: Callable[[bytes], None] | None = None
-    ) -> None:
+    def __init__(self, fd: int, layout: Layout, file: BlockFile | None = None) -> None:
         self.fd = fd
         self._layout = layout
-        self._append = append or partial(_write_all, fd)
+        self._file = file or PlainBlockFile(fd, layout)
         self._names: Names | None = None
         self._occurring = OccurringSymbols(layout)
         self._events: GrowingEvents | None = None
@@ -93,27 +98,29 @@ class SpoolWriter:
         }
         line = json.dumps(head).encode()
         line += b" " * (-(len(MAGIC) + len(line) + 1) % 8)
-        self._append(MAGIC + line + b"\n")
+        whole = MAGIC + line + b"\n"
+        self._file.write_head(whole)
+        self._append_json({_HEAD_CHECKSUM: crc32c(whole)})
         self._names, self._processes = names, processes
-        self._events = GrowingEvents(self.fd, self._layout, len(MAGIC) + len(line) + 1)
+        self._events = GrowingEvents(self.fd, self._layout, len(whole))
 
-    def names_blocks(self) -> bytes:
-        """Names of the functions that occur for the first time in what was written since the last
-        call, and who the tasks in it are; empty where nothing is new. A file cut short keeps the
-        names that it got so far.
+    def write_names(self) -> None:
+        """Writes the names of the functions that occur for the first time in what was written since
+        the last call, and who the tasks in it are. A file cut short keeps the names that it got so
+        far.
 
-        Raises OSError when the file cannot be read.
+        Raises OSError when the file cannot be read or takes no more.
         """
         if self._names is None or self._events is None:
-            return b""
+            return
         addresses: list[int] = []
         for events in self._events.new():
             addresses += self._occurring.new_addresses(events)
             self._note_processes(events)
-        symbols = self._names.symbols().subset(addresses) if addresses else SymbolTable()
-        blocks = _block(self._layout, "SYMBOLS", _padded(symbols.pack())) if symbols else b""
-        news = self._processes.news() if self._processes else {}
-        return blocks + (_json_block(self._layout, news) if news else b"")
+        if symbols := self._names.symbols().subset(addresses) if addresses else SymbolTable():
+            self._append("SYMBOLS", _padded(symbols.pack()))
+        if news := self._processes.news() if self._processes else {}:
+            self._append_json(news)
 
     def _note_processes(self, events: Events) -> None:
         told = self._layout.task_name
@@ -129,37 +136,29 @@ class SpoolWriter:
         stacks: dict[int, tuple[str, ...]] | None = None,
     ) -> None:
         """Marks the recording as whole, once the names that are not written yet are."""
-        if names := self.names_blocks():
-            self._append(names)
+        self.write_names()
         end = {"end_ns": end_ns, "stacks": stacks or {}, "ended": ended}
-        self._append(_json_block(self._layout, counters.to_file() | end))
+        self._append_json(counters.to_file() | end)
+
+    def _append_json(self, content: dict[str, Any]) -> None:
+        self._append("JSON", _json_payload(content))
+
+    def _append(self, kind: str, payload: bytes) -> None:
+        self._file.append(self._layout.block_kinds[kind], payload)
 
 
-def offline_block(layout: Layout, intervals: tuple[OfflineInterval, ...]) -> bytes:
-    """What is appended to a recording when a CPU goes or comes; it replaces the one before."""
-    return _json_block(layout, OFFLINE.to_file(intervals))
+def offline_block(layout: Layout, intervals: tuple[OfflineInterval, ...]) -> tuple[int, bytes]:
+    """What is appended to a recording when a CPU goes or comes, kind and payload; it replaces the
+    one before."""
+    return layout.block_kinds["JSON"], _json_payload(OFFLINE.to_file(intervals))
 
 
-def _json_block(layout: Layout, content: dict[str, Any]) -> bytes:
-    return _block(layout, "JSON", _padded(json.dumps(content).encode(), b" "))
-
-
-def _block(layout: Layout, kind: str, payload: bytes) -> bytes:
-    block = np.zeros(1, layout.block)
-    block["magic"] = layout.block_magic
-    block["kind"] = layout.block_kinds[kind]
-    block["bytes"] = len(payload)
-    return block.tobytes() + payload
+def _json_payload(content: dict[str, Any]) -> bytes:
+    return _padded(json.dumps(content).encode(), b" ")
 
 
 def _padded(payload: bytes, fill: bytes = b"\0") -> bytes:
     return payload + fill * (-len(payload) % 8)
-
-
-def _write_all(fd: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(fd, view) :]
 
 
 @dataclass(slots=True)
@@ -185,50 +184,34 @@ def read_spool(path: Path) -> Recording:
 
     Raises NoisetopError when it is not ours or breaks off before its first event.
     """
-    try:
-        with path.open("rb") as file:
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is empty"
-        raise NoisetopError(f"cannot read {path}: {reason}") from None
-    with _damage_told(path):
-        return _parse(path, content)
+    with _damage_told(path), open_input(path, "a recording") as file:
+        return _parse(path, InputBytes(file))
 
 
-@contextmanager
-def _damage_told(path: Path) -> Iterator[None]:
-    """Turns all that wrong bytes can cause into one line."""
-    try:
-        yield
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
-        reason = printable(f"{type(error).__name__}: {error}"[:_MAX_REASON])
-        raise NoisetopError(f"{path} is damaged ({reason}): record it again") from None
+def _damage_told(path: Path) -> AbstractContextManager[None]:
+    return damage_told(path, "is damaged", "record it again")
 
 
-def _parse(path: Path, content: mmap.mmap) -> Recording:
-    head, offset = _read_head(path, content)
-    layout = Layout(head["layout"])
+def _parse(path: Path, content: InputBytes) -> Recording:
+    head, offset, checksum = _read_head(path, content)
+    layout = _layout_of(head)
     blocks = _scan(content, offset, layout, bool(head.get("symbols_complete", True)))
+    if not blocks.start_ns and not blocks.events:
+        raise _nothing_recorded(path)
     names = Names(
         softirqs=tuple(map(str, head["softirqs"])),
-        irq_actions={int(irq): tuple(names) for irq, names in head["irq_actions"].items()},
+        irq_actions={
+            int(irq): tuple(map(str, names)) for irq, names in head["irq_actions"].items()
+        },
         symbols=lambda: blocks.symbols,
     )
     own_pid = int(head["metadata"].get("own_pid", 0))
     reader = RecordReader(layout, names, own_pid=own_pid)
     said = blocks.said
-    cpus = tuple(map(int, head["cpus"]))
+    cpus = checked_cpus(head["cpus"])
     follows = dict(head["metadata"]).get("victims", ANY_TASK) != ANY_TASK
     end_ns = int(said.get("end_ns") or _last_end_ns(content, blocks, layout))
-    if end_ns < blocks.start_ns:
-        raise ValueError("it ends before it starts")
+    checked_period(blocks.start_ns, end_ns)
     return Recording(
         metadata=dict(head["metadata"]),
         directory=TaskDirectory(reader.tasks, reader.task_names.infos, blocks.details),
@@ -244,68 +227,96 @@ def _parse(path: Path, content: mmap.mmap) -> Recording:
         tasks=reader.tasks,
         victims=reader.victims.told,
         ended=str(said.get("ended", "")),
-        damage=blocks.damage or ("" if "end_ns" in said else "it was cut short"),
+        damage=_damage_of(blocks, checksum),
     )
 
 
-def _read_head(path: Path, content: mmap.mmap) -> tuple[dict[str, Any], int]:
-    if content[: len(MAGIC)] != MAGIC:
+def _layout_of(head: dict[str, Any]) -> Layout:
+    layout = Layout(head["layout"])
+    for kind in layout.kinds.values():
+        texts = kind.name, kind.noise_class, kind.identity, kind.trigger_of
+        if not all(isinstance(text, str) for text in texts) or not kind.noise_class:
+            raise ValueError("a source without a name")
+    return layout
+
+
+def _nothing_recorded(path: Path) -> NoisetopError:
+    return NothingRecordedError(f"{path} breaks off before its first event: record it again")
+
+
+def _damage_of(blocks: _Blocks, head_checksum: int) -> str:
+    words = [blocks.damage]
+    if blocks.said.get(_HEAD_CHECKSUM, head_checksum) != head_checksum:
+        words.append("its head is damaged")
+    if "end_ns" not in blocks.said and CUT_SHORT not in blocks.damage:
+        words.append(CUT_SHORT)
+    return ", ".join(filter(None, words))
+
+
+def _read_head(path: Path, content: InputBytes) -> tuple[dict[str, Any], int, int]:
+    """What it says, where it ends in bytes, and its checksum."""
+    size, end = _FIRST_HEAD_BYTES, -1
+    while end < 0 and size <= _MAX_HEAD_BYTES:
+        start = bytes(content.at(0, size))
+        end = start.find(b"\n", len(MAGIC))
+        size *= 4
+    if not start.startswith(MAGIC) and not MAGIC.startswith(start):
         raise NoisetopError(f"{path} is not a noisetop recording")
-    end = content.find(b"\n", len(MAGIC), len(MAGIC) + _MAX_HEAD_BYTES)
     if end < 0:
-        raise NoisetopError(f"{path} breaks off before its first event: record it again")
-    head = json.loads(content[len(MAGIC) : end])
+        raise _nothing_recorded(path)
+    head = parse_json(start[len(MAGIC) : end])
     if not isinstance(head, dict):
         raise ValueError("its head is no object")
-    return head, end + 1
+    return head, end + 1, crc32c(start[: end + 1])
 
 
-def _scan(content: mmap.mmap, offset: int, layout: Layout, symbols_complete: bool) -> _Blocks:
+def _scan(content: InputBytes, offset: int, layout: Layout, symbols_complete: bool) -> _Blocks:
     blocks = _Blocks(symbols_complete=symbols_complete)
     kinds = {value: name for name, value in layout.block_kinds.items()}
-    size = layout.block.itemsize
-    while offset < len(content):
-        if offset + size > len(content):
-            blocks.damage = "it was cut short"
-            break
-        block = np.frombuffer(content, layout.block, 1, offset)[0]
-        length = int(block["bytes"])
-        if int(block["magic"]) != layout.block_magic or length % 8:
-            raise ValueError(f"no block at byte {offset}")
-        offset += size
-        if offset + length > len(content):
-            blocks.damage = "it was cut short"
-            break
-        _take(kinds.get(int(block["kind"]), ""), content, offset, length, layout, blocks)
-        offset += length
+    found = BlockReader(content, offset, layout)
+    for block in found:
+        kind = kinds.get(block.kind, "")
+        if kind == "EVENTS":
+            blocks.events.append((block.offset, block.size // layout.event.itemsize))
+        elif kind:
+            _take(kind, _payload(content, block), layout, blocks)
+    blocks.damage = found.damage()
     return blocks
 
 
-def _take(
-    kind: str, content: mmap.mmap, offset: int, length: int, layout: Layout, blocks: _Blocks
-) -> None:
+def _payload(content: InputBytes, block: Block) -> bytes:
+    if block.size > _MAX_BLOCK_BYTES:
+        raise ValueError(f"a block of {block.size} bytes")
+    return bytes(content.at(block.offset, block.size))
+
+
+def _take(kind: str, payload: bytes, layout: Layout, blocks: _Blocks) -> None:
     """Notes one block; kinds of a later version are passed over."""
-    if kind == "EVENTS":
-        blocks.events.append((offset, length // layout.event.itemsize))
-    elif kind == "COUNTERS":
-        blocks.cpu_counters = read_cpu_counters(content[offset : offset + length], layout)
+    if kind == "COUNTERS":
+        blocks.cpu_counters = read_cpu_counters(payload, layout)
     elif kind == "START":
-        blocks.start_ns = int.from_bytes(content[offset : offset + 8], "little")
+        blocks.start_ns = int.from_bytes(payload[:8], "little")
     elif kind == "JSON":
-        said = json.loads(content[offset : offset + length])
-        blocks.details.add({key: said.pop(key) for key in DETAILS if key in said})
-        blocks.said.update(said)
+        content = parse_json(payload)
+        blocks.details.add({key: content.pop(key) for key in DETAILS if key in content})
+        blocks.said.update(content)
     elif kind == "SYMBOLS":
-        table = SymbolTable.unpack(content[offset : offset + length])
+        table = SymbolTable.unpack(payload)
         blocks.symbols = blocks.symbols.joined(table, complete=blocks.symbols_complete)
 
 
-def _events(content: mmap.mmap, blocks: _Blocks, layout: Layout) -> Iterator[Events]:
+def _events(content: InputBytes, blocks: _Blocks, layout: Layout) -> Iterator[Events]:
+    """In pieces of bounded size. Raises ValueError where the file became shorter."""
+    size = layout.event.itemsize
+    most = max(_CHUNK_BYTES // size, 1)
     for offset, count in blocks.events:
-        yield np.frombuffer(content, layout.event, count, offset)
+        for first in range(0, count, most):
+            rows = min(most, count - first)
+            piece = content.at(offset + first * size, rows * size)
+            yield np.frombuffer(piece, layout.event, rows)
 
 
-def _last_end_ns(content: mmap.mmap, blocks: _Blocks, layout: Layout) -> int:
+def _last_end_ns(content: InputBytes, blocks: _Blocks, layout: Layout) -> int:
     """Of a recording that was cut short: when its last interruption ended."""
     last_ns = blocks.start_ns
     for events in _events(content, blocks, layout):
@@ -336,7 +347,7 @@ def _stacks_of(said: dict[str, Any]) -> dict[int, tuple[str, ...]]:
 
 def _chunks(
     path: Path,
-    content: mmap.mmap,
+    content: InputBytes,
     blocks: _Blocks,
     reader: RecordReader,
     end_ns: int,
@@ -351,19 +362,15 @@ def _chunks(
 
 
 def _batches(
-    path: Path, content: mmap.mmap, blocks: _Blocks, reader: RecordReader
+    path: Path, content: InputBytes, blocks: _Blocks, reader: RecordReader
 ) -> Iterator[Batch]:
-    event = reader.layout.event
-    pending: list[Events] = []
-    size = 0
-    for place, (offset, count) in enumerate(blocks.events, 1):
-        pending.append(np.frombuffer(content, event, count, offset))
-        size += count * event.itemsize
-        last = place == len(blocks.events)
-        if size >= _CHUNK_BYTES or last:
-            with _damage_told(path):
-                batch = reader.take(*pending, last=last)
-            yield batch
-            pending, size = [], 0
-            # What was read counts as our memory as long as it stays mapped.
-            content.madvise(mmap.MADV_DONTNEED)
+    with _damage_told(path):
+        pending: list[Events] = []
+        size = 0
+        for events in _events(content, blocks, reader.layout):
+            pending.append(events)
+            size += events.nbytes
+            if size >= _CHUNK_BYTES:
+                yield reader.take(*pending, last=False)
+                pending, size = [], 0
+        yield reader.take(*pending, last=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,10 @@ from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
 from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import WaitBook
+from noisetop.recording.wall_check import WallCheck
+
+_MAX_NS = (1 << 63) - 1
+_MAX_CPU = (1 << 16) - 1
 
 
 @dataclass(slots=True)
@@ -26,8 +30,8 @@ class Recording:
     sources: list[Source]
     """What the tables' ``source`` indexes; complete only after all chunks were read."""
     read_chunks: Callable[[], Iterator[Interruptions]]
-    """Starts reading from the beginning. Within a CPU intervals come in the order of their end,
-    but for those that interrupted the writing of another one."""
+    """Starts reading from the beginning, for all_chunks(). Within a CPU intervals come in the order
+    of their end, but for those that interrupted the writing of another one."""
     triggers: list[Trigger] = field(default_factory=lambda: [Trigger()])
     """What the tables' ``trigger`` indexes; complete only after all chunks were read."""
     waits: WaitBook = field(default_factory=WaitBook)
@@ -46,7 +50,8 @@ class Recording:
     ended: str = ""
     """Why it ended, in words for the user; empty: as asked."""
     damage: str = ""
-    """What is wrong with the file although it could be read; empty: nothing."""
+    """What is wrong with the file although it could be read; empty: nothing. Complete only after
+    all chunks were read."""
 
     @property
     def duration_ns(self) -> int:
@@ -55,9 +60,28 @@ class Recording:
 
     def chunks(self) -> Iterator[Interruptions]:
         """All interruptions, in tables of bounded size."""
-        return map(interrupting, self.read_chunks())
+        return map(interrupting, self.all_chunks())
 
     def all_chunks(self) -> Iterator[Interruptions]:
         """All interruptions, and with them what is none: page faults, entries, moments of the
-        hardware."""
-        return self.read_chunks()
+        hardware. What cannot be is left out, and told in ``damage`` when all were read."""
+        check = WallCheck(self.start_ns, self.end_ns)
+        for chunk in self.read_chunks():
+            yield check.kept(chunk)
+        words = check.damage()
+        if words not in self.damage:
+            self.damage = ", ".join(filter(None, (self.damage, words)))
+
+
+def checked_period(start_ns: int, end_ns: int) -> None:
+    """Raises ValueError for a period that cannot be."""
+    if not 0 <= start_ns <= end_ns <= _MAX_NS:
+        raise ValueError("it ends before it starts")
+
+
+def checked_cpus(cpus: Iterable[Any]) -> tuple[int, ...]:
+    """The watched CPUs. Raises ValueError and TypeError for what is none."""
+    numbers = tuple(map(int, cpus))
+    if any(not 0 <= cpu <= _MAX_CPU for cpu in numbers):
+        raise ValueError("it watched CPUs that cannot be")
+    return numbers

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from noisetop.counters.calibration import CALIBRATION
-from noisetop.errors import NoisetopError, UsageError
+from noisetop.errors import NoisetopError
 from noisetop.exporters import RecordingOutput, recording_output
 from noisetop.machine import system
-from noisetop.output import create
 from noisetop.recording.noise_so_far import NoiseSoFar
 from noisetop.recording.open import SUFFIX
 from noisetop.recording.raw_file import SpoolWriter, read_spool
+from noisetop.session.spool_file import SpoolFile
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.tracing.tracer import Tracer
 
@@ -31,18 +31,23 @@ class Capture:
 
     path: Path
     force: bool
+    in_lasting_folder: bool = True
+    """Whether what is left after an error can be found later."""
     worth_keeping: bool = False
     """Whether the spool file outlives an error."""
     noise_so_far: NoiseSoFar = field(init=False)
     """Of the events in the spool file; there is one from write_head() on."""
-    _fd: int = -1
+    _file: SpoolFile = field(init=False)
     _output: RecordingOutput = field(init=False)
     _writer: SpoolWriter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._file = SpoolFile(self.path.with_name(self.path.name + PARTIAL), self.force)
 
     @property
     def spool(self) -> Path:
         """Where events go while the recording runs, and where they stay after a crash."""
-        return self.path.with_name(self.path.name + PARTIAL)
+        return self._file.path
 
     @contextmanager
     def opened(self) -> Iterator[int]:
@@ -50,56 +55,54 @@ class Capture:
 
         Raises UsageError when the output cannot be written later.
         """
-        self._create()
+        self._output = recording_output(self.path, force=self.force)
+        self._file.open()
         try:
-            yield self._fd
+            yield self._file.fd
         except BaseException:
             if not self.worth_keeping:
-                self.spool.unlink(missing_ok=True)
+                self._file.discard()
             raise
         finally:
-            os.close(self._fd)
+            self._file.close()
 
-    def _create(self) -> None:
-        self._output = recording_output(self.path, force=self.force)
-        if self.force:
-            self.spool.unlink(missing_ok=True)
-        elif self.spool.exists():
-            raise UsageError(
-                f"{self.spool} holds a recording that was cut short: "
-                f"noisetop export {shlex.quote(str(self.spool))} -o FILE, or add --force"
-            )
-        self._fd = create(self.spool)
+    def name_spool(self) -> None:
+        """The window has begun: from now on what was recorded outlives a crash. Raises UsageError
+        where another recording took the name of the spool file."""
+        self._file.name()
 
     def write_head(self, tracer: Tracer) -> None:
         """Writes what must come before the first event. Raises NoisetopError."""
-        self._writer = SpoolWriter(self._fd, tracer.layout, tracer.append)
+        self._writer = SpoolWriter(self._file.fd, tracer.layout, tracer)
         try:
             self._writer.write_head(
                 _metadata(tracer), tracer.names, tracer.target.cpus, tracer.processes
             )
         except OSError as error:
             raise NoisetopError(f"cannot write {self.spool}: {error.strerror}") from None
-        self.noise_so_far = NoiseSoFar(self._fd, tracer.layout, os.fstat(self._fd).st_size)
+        fd = self._file.fd
+        self.noise_so_far = NoiseSoFar(fd, tracer.layout, os.fstat(fd).st_size)
 
-    def names_blocks(self) -> bytes:
-        """See SpoolWriter.names_blocks()."""
-        return self._writer.names_blocks()
+    def write_names(self) -> None:
+        """See SpoolWriter.write_names()."""
+        self._writer.write_names()
 
     def end(self, tracer: Tracer, reason: str) -> None:
         """Writes the last block, once the window has ended. A full disk leaves it out."""
         if tracer.spool_errno:
-            raise NoisetopError(
-                f"the recording stopped: {os.strerror(tracer.spool_errno)}; what came before "
-                f"is in {self.spool}: noisetop report {shlex.quote(str(self.spool))}"
-            )
+            raise self._stopped(os.strerror(tracer.spool_errno))
         counters, stacks = tracer.window_counters(), tracer.kernel_stacks()
         try:
             self._writer.write_end(tracer.end_ns, counters, reason, stacks)
         except OSError as error:
-            raise NoisetopError(
-                f"cannot finish {self.spool}: {error.strerror}; it can still be read"
-            ) from None
+            raise self._stopped(str(error.strerror)) from None
+
+    def _stopped(self, reason: str) -> NoisetopError:
+        advice = f"make room in {self.path.parent}"
+        if self.in_lasting_folder:
+            advice = f"what came before is in {self.spool}: "
+            advice += f"noisetop report {shlex.quote(str(self.spool))}"
+        return NoisetopError(f"the recording stopped: {reason}; {advice}")
 
     def publish(self) -> None:
         """Turns the spool file into the output. The spool file goes only when that worked."""

@@ -40,6 +40,7 @@ from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 
 _CHECK_INTERVAL_NS = 500_000_000
+_PATIENCE_S = 2.0
 _PIDFD_THREAD = os.O_EXCL
 
 
@@ -61,7 +62,8 @@ class TracedRun:
 
     Creating one checks all options and forks the command after ``--``, which does not start yet.
     Inside the context signals end the run instead of the process. With ``output`` the run is
-    recorded there; ``live``: Tracer.read() is going to be called.
+    recorded there; ``in_lasting_folder``: its folder is not going to be removed. ``live``:
+    Tracer.read() is going to be called.
 
     Raises UsageError for options that cannot be, NoisetopError where tracing is not possible.
     """
@@ -71,11 +73,12 @@ class TracedRun:
         args: argparse.Namespace,
         *,
         output: Path | None = None,
+        in_lasting_folder: bool = True,
         live: bool = False,
         workload_output_fd: int = -1,
     ) -> None:
         self._stack = ExitStack()
-        self.capture = Capture(output, force=args.force) if output else None
+        self.capture = Capture(output, args.force, in_lasting_folder) if output else None
         records = ring_records(args)
         self.stopper = Stopper(duration_ns=parse_duration(args.duration) if args.duration else 0)
         self.target = _checked_target(args)
@@ -148,8 +151,8 @@ class TracedRun:
                     if not tracer.end_ns:
                         tracer.stop_window()
                 self._complete(tracer)
-        if self.capture:
-            self.capture.publish()
+            if self.capture:
+                self.capture.publish()
 
     def _print_notices(self) -> None:
         """Prints what the user should know before tracing starts."""
@@ -164,8 +167,10 @@ class TracedRun:
         """What comes before the window must not take time of it; the command comes last."""
         if self.capture:
             self.capture.write_head(tracer)
-        tracer.start_window(self.capture.names_blocks if self.capture else None)
+        tracer.start_window(self.capture.write_names if self.capture else None)
         self.stopper.start()
+        if self.capture:
+            self.capture.name_spool()
         if self.workload:
             self.workload.release()
         if self.capture:
@@ -198,6 +203,9 @@ class TracedRun:
             return 0
         if not self._workload_ended():
             self.workload.terminate()
+            if not self.workload.ends_within(_PATIENCE_S):
+                pid = self.workload.pid
+                notice(f"the command goes on after SIGTERM: kill -KILL {pid} ends it")
         return self.workload.wait()
 
     def _workload_ended(self) -> bool:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import select
 import signal
 from dataclasses import dataclass
 
 from noisetop.errors import NoisetopError
 
-_EXEC_FAILED = 127
+_NOT_FOUND, _NOT_RUN = 127, 126
 _SIGNAL_BASE = 128  # what shells add to the number of the signal that ended a command
+
+
+class CannotRunError(NoisetopError):
+    """The command cannot be run; the exit status is that of a shell."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(f"cannot run {name}: {os.strerror(number)}")
+        self.exit_code = _NOT_FOUND if number == errno.ENOENT else _NOT_RUN
 
 
 @dataclass(slots=True)
@@ -43,10 +53,9 @@ class Workload:
         os.write(self._gate, b"x")
         os.close(self._gate)
         self._gate = -1
-        failure = os.read(self._failure, 256).decode()
-        if failure:
+        if failure := os.read(self._failure, 16):
             self.wait()
-            raise NoisetopError(f"cannot run {self.argv[0]}: {failure}")
+            raise CannotRunError(self.argv[0], int(failure))
 
     def wait(self) -> int:
         """Waits for its end; the exit status as a shell reports it."""
@@ -55,6 +64,16 @@ class Workload:
             code = os.waitstatus_to_exitcode(status)
             self._status = code if code >= 0 else _SIGNAL_BASE - code
         return self._status
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether it ends by then."""
+        if self._status is None:
+            ended = os.pidfd_open(self.pid)
+            try:
+                return bool(select.select([ended], [], [], seconds)[0])
+            finally:
+                os.close(ended)
+        return True
 
     def terminate(self) -> None:
         """Ends it when it has not ended by itself."""
@@ -83,5 +102,5 @@ def _become(argv: list[str], gate: int, gate_write: int, failure: int, output_fd
     try:
         os.execvp(argv[0], argv)
     except OSError as error:
-        os.write(failure, str(error.strerror).encode())
-    os._exit(_EXEC_FAILED)
+        os.write(failure, str(error.errno).encode())
+    os._exit(_NOT_RUN)

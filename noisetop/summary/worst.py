@@ -145,7 +145,8 @@ class _Parts:
         for _, table in self._tables:
             self._collect(worst, table)
         self._tables.clear()
-        found = [self._by_start[one.cpu, one.start_ns] for one in worst]
+        # A damaged file can have intervals of what is no interruption.
+        found = [self._by_start.get((one.cpu, one.start_ns)) or _Collector(one) for one in worst]
         for collector, interval in zip(found, worst, strict=True):
             collector.interval = interval
         return found

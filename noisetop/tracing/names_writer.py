@@ -13,11 +13,10 @@ _INTERVAL_S = 0.25
 
 @dataclass(slots=True)
 class NamesWriter:
-    """Owns the thread that asks for new names and appends them."""
+    """Owns the thread that has new names appended."""
 
-    new_blocks: Callable[[], bytes]
-    """The names that are new, as blocks; empty where there are none. May raise OSError."""
-    append: Callable[[bytes], None]
+    write: Callable[[], None]
+    """Appends the names that are new. May raise OSError."""
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -37,13 +36,9 @@ class NamesWriter:
         # Whoever writes the end of the recording meets the same error, and reports it.
         with contextlib.suppress(OSError):
             while not self._stop.wait(_INTERVAL_S):
-                self._write()
+                self.write()
 
     def write_last(self) -> None:
         """What is new since it was closed."""
         with contextlib.suppress(OSError):
-            self._write()
-
-    def _write(self) -> None:
-        if blocks := self.new_blocks():
-            self.append(blocks)
+            self.write()

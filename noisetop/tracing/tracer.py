@@ -267,16 +267,16 @@ class Tracer:
         except _native.TracerError:  # needs CAP_SYS_ADMIN; without it the cost stays unknown
             return -1
 
-    def start_window(self, names_blocks: Callable[[], bytes] | None = None) -> None:
+    def start_window(self, write_names: Callable[[], None] | None = None) -> None:
         """What begins from now on counts; a recording learns the moment, and as it grows the names
-        that ``names_blocks`` gives."""
+        that ``write_names`` adds."""
         self.start_ns = self._session.start_window()
         self.reader.restart(self.start_ns, follows=self.target.victims != ANY_TASK)
         self._hotplug = HotplugWatch(self.target.cpus, self._cpus_changed)
         self._hotplug.open()
         self.counters.start()
-        if names_blocks is not None:
-            self._names_writer = NamesWriter(names_blocks, self._session.append)
+        if write_names is not None:
+            self._names_writer = NamesWriter(write_names)
             self._names_writer.start()
 
     def stop_window(self) -> None:
@@ -296,7 +296,7 @@ class Tracer:
         if housekeeping := self.housekeeping_now(online):
             affinity.bind(housekeeping)
         if self.spool_fd >= 0:
-            self._session.append(offline_block(self.layout, intervals))
+            self._session.append(*offline_block(self.layout, intervals))
 
     def housekeeping_now(self, online: Iterable[int]) -> tuple[int, ...]:
         """The housekeeping CPUs among some; empty when none of them is left."""
@@ -346,12 +346,20 @@ class Tracer:
         events = np.frombuffer(opened, self.layout.event)
         return self._complete_ns, *self.reader.settle(events, self._complete_ns)
 
-    def append(self, content: bytes) -> None:
-        """Writes to the recording, between the blocks of the drain thread: all or nothing.
+    def write_head(self, head: bytes) -> None:
+        """Begins the recording. Raises OSError when the file takes no more."""
+        self._session.write_head(head)
+        self._check_spool()
+
+    def append(self, kind: int, payload: bytes) -> None:
+        """Writes a block to the recording, between those of the drain thread: all or nothing.
 
         Raises OSError when the file takes no more.
         """
-        self._session.append(content)
+        self._session.append(kind, payload)
+        self._check_spool()
+
+    def _check_spool(self) -> None:
         if self.spool_errno:
             raise OSError(self.spool_errno, os.strerror(self.spool_errno))
 

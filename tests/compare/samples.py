@@ -38,6 +38,8 @@ def recording(
     table = np.concatenate(tables)
     mine = table["source"] == source
     table["net_ns"][mine] = np.rint(table["net_ns"][mine] * longer).astype(np.uint64)
+    table["gross_ns"] = table["net_ns"]
+    table = table[table["start_ns"] + table["gross_ns"] <= START_NS + span]
     table = table[np.argsort(table["start_ns"])]
 
     def chunks() -> Iterator[Interruptions]:
@@ -57,7 +59,6 @@ def _events(
     table["start_ns"] = START_NS + moments
     net = mean_ns * np.exp(rng.normal(0, spread, len(moments)))
     table["net_ns"] = np.rint(net).astype(np.uint64)
-    table["gross_ns"] = table["net_ns"]
     table["source"] = source
     table["victim_tid"] = 4711
     return table

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from noisetop.diagnosis.evidence import Share
+from noisetop.events.origin import Origin
 from noisetop.events.trigger import Trigger
 
 START_NS = 5_000_000_000
+COMPACTED = ("migrate_pages_batch", "compact_zone_order", "__alloc_pages_direct_compact")
+PROGRAM, KERNEL, OTHERS = Origin.PROGRAM, Origin.KERNEL, Origin.OTHERS
 
 
 class Case(NamedTuple):
@@ -22,35 +25,51 @@ def share(
     cpu: int = 2,
     ran: tuple[str, ...] = (),
     sender: str = "",
+    raised_by: str = "",
     stack: tuple[str, ...] = (),
     count: int = 10,
     net_ns: int = 10_000,
     period_ns: int = 0,
+    origin: Origin = Origin.UNATTRIBUTED,
 ) -> Share:
     """A share whose interruptions took the same time each."""
     return Share(
         cpu=cpu,
         path=path,
         ran=ran,
-        trigger=Trigger(sender, 4711 if sender else 0, 0 if sender else -1),
+        trigger=Trigger(sender, 4711 if sender else 0, 0 if sender else -1, raised_by),
         stack=stack,
         count=count,
         net_ns=net_ns,
         max_ns=net_ns // max(count, 1),
         max_start_ns=START_NS + 1_000,
         period_ns=period_ns,
+        origin=origin,
     )
 
 
-def case(rule: str, *path: str, sender: str = "", stack: tuple[str, ...] = ()) -> Case:
+def case(
+    rule: str,
+    *path: str,
+    sender: str = "",
+    stack: tuple[str, ...] = (),
+    origin: Origin = Origin.UNATTRIBUTED,
+) -> Case:
     """A case without figures."""
-    return Case(rule, share(*path, sender=sender, stack=stack))
+    return Case(rule, share(*path, sender=sender, stack=stack, origin=origin))
+
+
+def flushed(rule: str, *stack: str, sender: str = "app", origin: Origin = PROGRAM) -> Case:
+    """The case of a TLB shootdown out of kernel functions; of a thread of the program itself."""
+    path = ("ipi", "call_function_single", "flush_tlb_func")
+    return case(rule, *path, sender=sender, stack=stack, origin=origin)
 
 
 CASES = (
     case("bandwidth-unthrottle", "ipi", "call_function_single", "__cfsb_csd_unthrottle"),
     case("call-alone", "ipi", "call_function"),
-    case("membarrier", "ipi", "call_function_single", "ipi_mb"),
+    case("membarrier", "ipi", "call_function_single", "ipi_mb", sender="app", origin=PROGRAM),
+    case("membarrier-global", "ipi", "call_function_single", "ipi_mb", sender="app", origin=OTHERS),
     case("platform-interrupt", "ipi", "x86_platform_ipi"),
     case("process-feature", "ipi", "call_function_single", "flush_ldt"),
     case("remote-call", "ipi", "call_function_single", "driver_call_fn"),
@@ -69,32 +88,43 @@ CASES = (
     case("access-monitor-thread", "thread", "kdamond"),
     case("balloon", "thread", "kworker/2:1", "update_balloon_fn"),
     case("compaction-thread", "thread", "kcompactd"),
-    case("fork", "ipi", "call_function_single", "flush_tlb_func", stack=("copy_process",)),
-    case("huge-page-collapse", "ipi", "call_function_single", "tlb_remove_table_smp_sync"),
-    case("huge-page-flush", "ipi", "call_function_single", "flush_tlb_func", sender="khugepaged"),
-    case("kernel-memory-flush", "ipi", "call_function_single", "do_flush_tlb_all"),
-    case("madvise", "ipi", "call_function_single", "flush_tlb_func", stack=("__x64_sys_madvise",)),
-    case("memory-killer-thread", "thread", "oom_reaper"),
-    case("numa-scan", "ipi", "call_function_single", "flush_tlb_func", stack=("task_numa_work",)),
+    flushed("fork", "copy_process"),
     case(
-        "page-migration",
+        "huge-page-collapse",
         "ipi",
         "call_function_single",
-        "flush_tlb_func",
-        stack=("migrate_pages_batch",),
+        "tlb_remove_table_smp_sync",
+        sender="khugepaged",
     ),
-    case("protect", "ipi", "call_function_single", "flush_tlb_func", stack=("__x64_sys_mprotect",)),
+    case("page-tables-freed", "ipi", "call_function_single", "tlb_remove_table_smp_sync"),
+    case("huge-page-flush", "ipi", "call_function_single", "flush_tlb_func", sender="khugepaged"),
+    case("kernel-memory-flush", "ipi", "call_function_single", "do_flush_tlb_all"),
+    flushed("madvise", "__x64_sys_madvise"),
+    flushed("heap-trim", "__do_sys_brk"),
+    flushed("compaction", "kcompactd_do_work", sender="kcompactd0", origin=KERNEL),
+    flushed("compaction-for-huge-page", *COMPACTED, "do_huge_pmd_anonymous_page", origin=OTHERS),
+    flushed("compaction-on-demand", *COMPACTED, origin=OTHERS),
+    flushed("numa-migration", "migrate_pages_batch", "migrate_misplaced_folio", "do_numa_page"),
+    flushed("foreign-flush", "do_vmi_munmap", origin=OTHERS),
+    case("compaction-flush", "ipi", "call_function_single", "flush_tlb_func", sender="kcompactd0"),
+    case("access-monitor-flush", "ipi", "call_function", "flush_tlb_func", sender="kdamond.0"),
+    case("memory-killer-thread", "thread", "oom_reaper"),
+    flushed("numa-scan", "task_numa_work"),
+    flushed("page-migration", "migrate_pages_batch", origin=OTHERS),
+    flushed("protect", "__x64_sys_mprotect"),
     case("reclaim-flush", "ipi", "call_function_single", "flush_tlb_func", sender="kswapd0"),
     case("reclaim-thread", "thread", "kswapd"),
     case("same-page-flush", "ipi", "call_function_single", "flush_tlb_func", sender="ksmd"),
     case("same-page-thread", "thread", "ksmd"),
     case("translation-flush", "ipi", "call_function_single", "flush_tlb_func"),
-    case("unmap", "ipi", "call_function_single", "flush_tlb_func", stack=("__x64_sys_munmap",)),
+    flushed("unmap", "__x64_sys_munmap"),
     case("acknowledgements", "softirq", "HRTIMER", "tcp_compressed_ack_kick"),
     case("packet-steering", "ipi", "call_function_single", "rps_trigger_softirq"),
     case("packet-threads", "thread", "napi/2"),
     case("packet-timer", "timer", "local_timer", "napi_watchdog"),
     case("packets-received", "softirq", "NET_RX"),
+    case("loopback", "softirq", "NET_RX", sender="app", origin=Origin.SELF),
+    Case("packets-of-a-card", share("softirq", "NET_RX", raised_by="irq 36")),
     case("packets-sent", "softirq", "NET_TX"),
     case("traffic-shaping", "timer", "local_timer", "qdisc_watchdog"),
     case("firmware-gap", "hardware", "smi"),

@@ -10,8 +10,9 @@ import pytest
 from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import Share
 from noisetop.diagnosis.finding import Finding
+from noisetop.events.origin import Origin
 from noisetop.events.waits import TaskWait
-from tests.checks.trees import KTHREAD, Content, machine, task
+from tests.checks.trees import KTHREAD, Content, Directory, machine, task
 from tests.diagnosis.cases import share
 from tests.diagnosis.test_rules import evidence
 from tests.recordings import HOSTILE
@@ -142,6 +143,96 @@ def test_what_is_measured_stays_where_it_is(tmp_path: Path) -> None:
         tmp_path / "b", task(50, "app", "0-1") | task(51, "helper", "2", pid=50), barrier
     )
     assert outside.remedy == "taskset -pc 0-1 51"
+
+
+def test_what_keeps_the_tick_on_is_moved(tmp_path: Path) -> None:
+    tick = share("timer", "local_timer", "tick_nohz_handler", period_ns=4_000_000, net_ns=10**9)
+    known = replace(evidence(tick, APP), nohz_full=frozenset({2}))
+    seen = machine(tmp_path, task(50, "app", "0-3"))
+    found = diagnose(replace(known, machine=seen)).findings[0]
+    assert (found.rule, found.remedy) == ("tick-for-two-programs", "taskset -pc 0-1 50")
+
+
+def test_who_sends_to_all_that_registered_is_paused(tmp_path: Path) -> None:
+    barrier = share("ipi", "call_function", "ipi_mb", sender="app", origin=Origin.OTHERS)
+    here = task(4700, "app", "0-3") | task(4711, "barrier", "0-3", pid=4700)
+    found = advised(tmp_path / "a", here, barrier)
+    assert (found.remedy, found.undo) == ("kill -STOP 4700", "kill -CONT 4700")
+    assert found.shell
+    assert "MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED" in found.otherwise
+    for changes, pid in ((task(4700, "app", "0-3"), None), (here, 4700)):
+        gone = advised(tmp_path / f"b{pid}", changes, barrier, pid=pid)
+        assert "MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED" in gone.remedy
+        assert not gone.shell
+
+
+GLIBC = "7f00-7f01 r-xp 0 00:00 1 /usr/lib/x86_64-linux-gnu/libc.so.6\n"
+JEMALLOC = "7f02-7f03 r-xp 0 00:00 2 /usr/lib/libjemalloc.so.2\n"
+KEEPS = "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1"
+
+
+@pytest.mark.parametrize(
+    ("maps", "environment", "remedy"),
+    [
+        (GLIBC, "HOME=/root", f"{KEEPS} ./app -n '; reboot'"),
+        (
+            GLIBC + JEMALLOC,
+            "",
+            "MALLOC_CONF=dirty_decay_ms:-1,muzzy_decay_ms:-1 ./app -n '; reboot'",
+        ),
+        ("7f00-7f01 r-xp 0 00:00 1 /opt/go/app\n", "", "keep the mapping and use it again"),
+        (GLIBC, KEEPS.replace(" ", "\0"), "keep the mapping and use it again"),
+    ],
+)
+def test_the_allocator_that_the_program_has_is_told(
+    maps: str, environment: str, remedy: str, tmp_path: Path
+) -> None:
+    """Where it has none that is known, or is told so already, the program calls munmap itself."""
+    flush = share("ipi", "call_function", "flush_tlb_func", sender="app", stack=("__vm_munmap",))
+    files: dict[str, Content] = {
+        "/proc/4711/maps": maps,
+        "/proc/4711/cmdline": "./app\0-n\0; reboot\0",
+        "/proc/4711/environ": environment,
+    }
+    found = advised(tmp_path, task(4711, "app", "2") | files, flush, pid=4711)
+    assert found.remedy.startswith(remedy)
+    assert not found.shell
+
+
+def test_systemd_is_told_only_where_it_is(tmp_path: Path) -> None:
+    cron = share("thread", "cron")
+    running = task(50, "cron", "0-3")
+    without = advised(tmp_path / "a", running, cron)
+    assert (without.remedy, without.otherwise) == ("taskset -pc 0-1 50", "")
+    gone = advised(tmp_path / "b", {}, cron)
+    assert "systemd" not in gone.remedy + gone.otherwise + gone.confirm
+    with_it = advised(tmp_path / "c", running | {"/run/systemd/system": Directory()}, cron)
+    assert with_it.remedy == "taskset -pc 0-1 50"
+    assert "/etc/systemd/system.conf" in with_it.otherwise
+
+
+def test_what_is_set_already_is_no_remedy(tmp_path: Path) -> None:
+    compaction = share("thread", "kcompactd0")
+    setting = "/proc/sys/vm/compaction_proactiveness"
+    found = advised(tmp_path / "a", {setting: "20"}, compaction)
+    assert found.remedy == "sysctl -w vm.compaction_proactiveness=0"
+    found = advised(tmp_path / "b", {setting: "0"}, compaction)
+    assert found.remedy == "for t in $(pgrep kcompactd); do taskset -pc 0-1 $t; done"
+    assert [(one.path, one.value) for one in found.readings] == [(setting, "0")]
+
+
+def test_normal_tasks_take_no_more_time_from_realtime_ones(tmp_path: Path) -> None:
+    scheduler, runtime = "/sys/kernel/debug/sched", "/proc/sys/kernel/sched_rt_runtime_us"
+    slices = replace(share("thread", "app"), urgent=True, max_ns=5_000_000)
+    server = f"{scheduler}/fair_server/cpu2/runtime"
+    found = advised(tmp_path / "a", {server: "50000000", runtime: "950000"}, slices)
+    assert found.remedy == f"echo 0 > {server}"
+    assert found.undo == f"echo 50000000 > {server}"
+    before: dict[str, Content] = {server: None, f"{scheduler}/features": "x", runtime: "950000"}
+    found = advised(tmp_path / "b", before, slices)
+    assert found.remedy == "sysctl -w kernel.sched_rt_runtime_us=-1"
+    hidden = advised(tmp_path / "c", {f"{scheduler}/": None}, slices)
+    assert not hidden.shell
 
 
 def test_threads_of_the_kernel(tmp_path: Path) -> None:

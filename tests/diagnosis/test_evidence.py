@@ -40,7 +40,7 @@ def random_tables(draw: st.DrawFn) -> list[Interruptions]:
         made = np.zeros(size, INTERRUPTION)
         made["start_ns"] = START_NS + random.integers(0, 1_000_000, size).astype(np.uint64)
         made["gross_ns"] = random.integers(0, 10_000, size).astype(np.uint64)
-        made["net_ns"] = random.integers(0, 10_000, size).astype(np.uint64)
+        made["net_ns"] = random.integers(0, made["gross_ns"] + 1).astype(np.uint64)
         made["source"] = random.integers(0, len(SOURCES) + 2, size)
         made["victim_tid"] = random.integers(0, 3, size)
         made["cpu"] = random.integers(2, 5, size)

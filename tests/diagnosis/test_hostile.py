@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from noisetop.checks import AuditedMachine, run_checks
 from noisetop.cli import run
 from noisetop.diagnosis import Diagnosis, diagnose, page
+from noisetop.diagnosis.document import as_json
 from noisetop.errors import NoisetopError
 from noisetop.events.waits import TaskWait
 from tests.checks.test_hostile import HOSTILE_CONTENTS
@@ -66,7 +67,7 @@ def assert_page(diagnosis: Diagnosis, machine: AuditedMachine | None) -> None:
     audit = run_checks(machine) if machine else ()
     shown = "\n".join(page.page_lines(diagnosis, audit, top=1000))
     assert all(character.isprintable() or character == "\n" for character in shown)
-    assert page.as_json(diagnosis, audit, version="1").isascii()
+    assert as_json(diagnosis, audit, version="1").isascii()
     typed = [one for one in diagnosis.findings if one.shell]
     for finding in typed:
         for text in (finding.remedy, finding.undo):

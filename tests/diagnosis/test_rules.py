@@ -7,21 +7,27 @@ from dataclasses import replace
 
 import pytest
 
-from noisetop.diagnosis import Diagnosis, all_rules, diagnose
-from noisetop.diagnosis.evidence import Evidence, Share
+from noisetop.counters.calibration import EntryCost
+from noisetop.diagnosis import Diagnosis, all_rules, diagnose, page
+from noisetop.diagnosis.evidence import Evidence, Realtime, Share
 from noisetop.diagnosis.finding import Rule
+from noisetop.events.origin import Origin
+from noisetop.events.task_directory import TaskDirectory
+from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
 from noisetop.events.waits import TaskWait
 from tests.diagnosis.cases import CASES, START_NS, Case, share
 from tests.recordings import HOSTILE
 
 SECOND_NS = 1_000_000_000
+NOBODY = Realtime()
 TICK = ("timer", "local_timer", "tick_nohz_handler")
 FUNCTIONS = {
     "other-program",
     "page-fault",
     "quota",
     "realtime-program",
+    "realtime-throttled",
     "tick-everywhere",
     "tick-for-a-profiler",
     "tick-for-a-timer",
@@ -39,7 +45,7 @@ FUNCTIONS = {
 def evidence(
     *shares: Share,
     nohz_full: frozenset[int] = frozenset(),
-    realtime: frozenset[str] | None = frozenset(),
+    realtime: Realtime | None = NOBODY,
     waits: dict[int, TaskWait] | None = None,
     tick_stops: dict[int, dict[str, int]] | None = None,
 ) -> Evidence:
@@ -102,6 +108,16 @@ def test_first_line_is_short_and_plain(rule: Rule) -> None:
     assert not re.search(r"csd|kthread|hrtimer", rule.cause)
     assert rule.source
     assert rule.seen_as
+
+
+def test_what_no_event_accounts_for_is_not_explained() -> None:
+    """A victim that waited 204 ms beside 13 ms of known noise: that is no 100 %."""
+    waited = share("thread", "unattributed", net_ns=204_000_000)
+    diagnosis = diagnose(evidence(waited, share("softirq", "RCU", net_ns=13_000_000)))
+    assert names(diagnosis) == ["rcu-callbacks"]
+    assert diagnosis.unexplained == (waited,)
+    assert (diagnosis.explained_ns, diagnosis.unexplained_ns) == (13_000_000, 204_000_000)
+    assert "Explained 13.0 ms (6.0 %)" in " ".join(page.page_lines(diagnosis))
 
 
 def test_what_nothing_knows_is_not_explained() -> None:
@@ -170,7 +186,9 @@ def test_the_ticks_timer_for_others_is_no_tick() -> None:
 def test_programs_by_priority() -> None:
     app = share("thread", "app")
     assert names(diagnose(evidence(app))) == ["other-program"]
-    assert names(diagnose(evidence(app, realtime=frozenset({"app"})))) == ["realtime-program"]
+    assert names(diagnose(evidence(app, realtime=Realtime(frozenset({"app"}))))) == [
+        "realtime-program"
+    ]
     unknown = diagnose(evidence(app, realtime=None))
     assert names(unknown) == ["other-program"]
     ((rule, reason),) = unknown.unsure
@@ -178,9 +196,98 @@ def test_programs_by_priority() -> None:
     assert reason.needs.startswith("needs ")
 
 
+def test_programs_that_compete_are_one_finding() -> None:
+    shares = share("thread", "ls", net_ns=5), share("thread", "app", net_ns=9)
+    (finding,) = diagnose(evidence(*shares, share("thread", "ls", cpu=3, net_ns=6))).findings
+    assert finding.key == "other-program"
+    assert finding.cause == "Other programs compete with your program for this CPU: ls, app"
+    assert [(one.label, one.net_ns) for one in finding.culprits] == [("ls", 11), ("app", 9)]
+    assert "pgrep -wx -- 'ls|app'" in finding.remedy
+    many = [share("thread", f"p{number}", net_ns=100 - number) for number in range(30)]
+    (finding,) = diagnose(evidence(*many)).findings
+    assert finding.cause.endswith(": p0, p1, p2 and 27 more")
+
+
+def test_what_takes_the_cpu_from_a_realtime_victim() -> None:
+    """For a millisecond or more only the kernel can; for less it is a task that was about to go."""
+    slice_of = replace(share("thread", "app", net_ns=50_000_000), max_ns=5_000_000, urgent=True)
+    throttled = replace(share("thread", "throttled", net_ns=10), urgent=True)
+    (finding,) = diagnose(evidence(slice_of, throttled)).findings
+    assert finding.rule == "realtime-throttled"
+    assert finding.cause.endswith(": app")
+    (finding,) = diagnose(evidence(throttled)).findings
+    assert finding.cause == "The kernel throttles your real-time program"
+    for other in (
+        replace(slice_of, max_ns=20_000),
+        replace(slice_of, urgent=False),
+    ):
+        assert names(diagnose(evidence(other))) == ["other-program"]
+    urgent = evidence(slice_of, realtime=Realtime(frozenset({"app"})))
+    assert names(diagnose(urgent)) == ["realtime-program"]
+
+
+BARRIER = ("ipi", "call_function_single", "ipi_mb")
+
+
+@pytest.mark.parametrize(
+    ("function", "origin", "rule"),
+    [
+        ("membarrier_global_expedited.isra.0", Origin.UNATTRIBUTED, "membarrier-global"),
+        ("membarrier_global_expedited", Origin.PROGRAM, "membarrier-global"),
+        ("membarrier_private_expedited", Origin.OTHERS, "membarrier"),
+        ("__x64_sys_membarrier", Origin.OTHERS, "membarrier-global"),
+        ("__x64_sys_membarrier", Origin.PROGRAM, "membarrier"),
+        ("__x64_sys_membarrier", Origin.UNATTRIBUTED, "membarrier"),
+    ],
+)
+def test_a_global_barrier_is_told_from_a_private_one(
+    function: str, origin: Origin, rule: str
+) -> None:
+    """By the sender's stack, else by its process: a private one reaches that alone."""
+    one = share(*BARRIER, sender="java", stack=(function,), origin=origin)
+    (finding,) = diagnose(evidence(one)).findings
+    assert finding.key == f"{rule}:java"
+    assert ("REGISTER_GLOBAL_EXPEDITED" in finding.remedy) == (rule == "membarrier-global")
+
+
+def test_self_inflicted_noise_comes_last() -> None:
+    own = share("softirq", "NET_RX", sender="app", net_ns=900, origin=Origin.SELF)
+    tick = share(*TICK, net_ns=5, origin=Origin.KERNEL)
+    diagnosis = diagnose(evidence(own, tick))
+    assert [one.key for one in diagnosis.findings] == ["tick-everywhere", "loopback:app"]
+    assert [one.is_own for one in diagnosis.findings] == [False, True]
+    assert (diagnosis.external_ns, diagnosis.own_ns, diagnosis.lost_ns) == (5, 900, 905)
+
+
+def test_findings_are_ranked_by_what_they_cost() -> None:
+    """2640 IPIs of 0.2 µs cost more than 10 interruptions of 100 µs: some 6 µs each."""
+    calibrated = EntryCost(6_000, 5_000, 7_000, "measured")
+    barrier = share(*BARRIER, sender="java", count=2640, net_ns=528_000)
+    barrier = replace(barrier, entries=2640, entry=calibrated)
+    device = replace(share("irq", "36 foo", count=10, net_ns=1_000_000), entries=10)
+    device = replace(device, entry=calibrated)
+    first, second = diagnose(evidence(barrier, device)).findings
+    assert (first.rule, first.net_ns, first.cost_ns) == ("membarrier", 528_000, 16_368_000)
+    assert (second.rule, second.cost_ns) == ("device-interrupt", 1_060_000)
+    assert first.estimated
+
+
+def test_the_process_that_caused_it_is_filled_in() -> None:
+    work = share("thread", "kworker/2:1", "driver_work_fn", sender="app")
+    infos = {4711: TaskInfo(4700, 1, kernel=False, cgroup=0)}
+    assert "taskset -pc 0-1 PID" in diagnose(evidence(work)).findings[0].remedy
+    known = replace(evidence(work), directory=TaskDirectory(infos=infos))
+    assert "taskset -pc 0-1 4700" in diagnose(known).findings[0].remedy
+    measured = replace(known, victims=(4700,))
+    assert "taskset -pc 0-1 PID" in diagnose(measured).findings[0].remedy
+    waits = {7: TaskWait({"woken": 4}, {"woken": SECOND_NS // 100}, 5_000)}
+    (late,) = diagnose(replace(evidence(waits=waits), victims=(4700,))).findings
+    assert late.undo == "chrt -o -p 0 4700"
+
+
 def test_a_realtime_name_takes_no_thread_of_the_kernel() -> None:
     worker = share("thread", "kworker/2:1", "vmstat_update")
-    found = names(diagnose(evidence(worker, realtime=frozenset({"kworker/2:1"}))))
+    found = names(diagnose(evidence(worker, realtime=Realtime(frozenset({"kworker/2:1"})))))
     assert found == ["memory-statistics"]
 
 
@@ -201,11 +308,12 @@ def test_quota_with_what_was_waited(name: str) -> None:
     assert finding.cost_ns == 9_000
 
 
-def test_waits_alone_claim_no_noise() -> None:
+def test_waits_that_are_no_noise_count_as_lost() -> None:
     waits = {7: TaskWait({"woken": 4}, {"woken": SECOND_NS // 100}, 5_000)}
     diagnosis = diagnose(evidence(waits=waits))
     assert names(diagnosis) == ["woken-late"]
-    assert diagnosis.explained_ns == 0
+    assert diagnosis.explained_ns == diagnosis.lost_ns == SECOND_NS // 100
+    assert names(diagnose(replace(evidence(waits=waits), accounted=True))) == []
     short = {7: TaskWait({"woken": 4}, {"woken": SECOND_NS // 2000}, 5_000)}
     assert names(diagnose(evidence(waits=short))) == []
     assert names(diagnose(evidence())) == []
@@ -293,6 +401,7 @@ def test_behind_a_worker_stands_who_queued_its_work() -> None:
 
 def test_page_faults_stand_beside_the_noise() -> None:
     faulting = replace(evidence(share("softirq", "RCU", net_ns=5)), fault_count=7, fault_ns=900)
-    fault, callbacks = diagnose(faulting).findings
+    callbacks, fault = diagnose(faulting).findings
     assert (fault.rule, fault.net_ns, fault.wait_ns, fault.wait_count) == ("page-fault", 0, 900, 7)
-    assert callbacks.net_ns == diagnose(faulting).explained_ns == 5
+    assert callbacks.net_ns == diagnose(faulting).explained_ns == diagnose(faulting).lost_ns == 5
+    assert fault.is_own

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisetop.checked_json import sealed
 from noisetop.compare.sample import BLOCKS
 from noisetop.diagnosis import diagnose, page
 from noisetop.diagnosis.saved import (
@@ -133,6 +134,16 @@ def test_another_file_is_one_error(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(content)
     with pytest.raises(UsageError, match="no saved diagnosis"):
+        load(path)
+
+
+def test_a_saved_diagnosis_that_was_changed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    saved = sealed(as_saved(diagnose(evidence(share("softirq", "RCU"))), "1"))
+    path.write_text(json.dumps(saved))
+    load(path)
+    path.write_text(json.dumps({**saved, "noise_ns": 7}))
+    with pytest.raises(UsageError, match="its checksum does not fit"):
         load(path)
 
 

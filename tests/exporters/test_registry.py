@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,3 +94,9 @@ def test_an_exporter_that_fails_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         write_recording(broken, tmp_path / "a.json", force=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_the_owner_reads_a_recording(tmp_path: Path) -> None:
+    path = tmp_path / "a.noisetop"
+    write_recording(everything(), path, force=False)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import signal
@@ -77,8 +78,13 @@ def _weigh(pid: int, weight: int) -> None:
     for task in Path(f"/proc/{pid}/task").iterdir():
         os.setpriority(os.PRIO_PROCESS, int(task.name), weight)
     # Between sessions the weight of each counts, and that of a thread only within its own.
-    with contextlib.suppress(FileNotFoundError):  # CONFIG_SCHED_AUTOGROUP
+    try:
         Path(f"/proc/{pid}/autogroup").write_text(str(weight))
+    except FileNotFoundError:
+        pass  # CONFIG_SCHED_AUTOGROUP
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # the session that the kernel's threads are in has none
+            raise
 
 
 @contextlib.contextmanager
@@ -89,8 +95,8 @@ def attentive() -> Iterator[None]:
     wants to be in the kernel, which has many such places.
     """
     before = os.getpriority(os.PRIO_PROCESS, 0)
-    _weigh(os.getpid(), _LARGE_WEIGHT)
     try:
+        _weigh(os.getpid(), _LARGE_WEIGHT)
         yield
     finally:
         _weigh(os.getpid(), before)

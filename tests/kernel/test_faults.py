@@ -127,9 +127,7 @@ def assert_counts_equal(
         assert ours[1] <= counted[tid][1]
         lost += sum(counted[tid]) - sum(ours)
     unbalanced = sum(cpu["unbalanced"] for cpu in traced.losses.by_cpu.values())
-    assert lost <= unbalanced, traced.losses
-    if not traced.hidden:
-        assert lost == 0, traced.losses
+    assert lost <= min(unbalanced, traced.hidden), traced.losses
     return counted
 
 

@@ -93,11 +93,61 @@ def test_the_command_runs_where_it_would_without_us(tmp_path: Path) -> None:
     assert done.stdout.strip() == str(sorted(os.sched_getaffinity(0)))
 
 
-def test_a_command_that_cannot_be_run(tmp_path: Path) -> None:
-    done = run("record", "-o", tmp_path / "run.noisetop", "--", "/does/not/exist")
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("noisetop: cannot run /does/not/exist: No such")
+@pytest.mark.parametrize(
+    ("command", "status", "reason"),
+    [("/does/not/exist", 127, "No such file"), ("/etc/passwd", 126, "Permission denied")],
+)
+def test_a_command_that_cannot_be_run(
+    tmp_path: Path, command: str, status: int, reason: str
+) -> None:
+    done = run("record", "-o", tmp_path / "run.noisetop", "--", command)
+    assert done.returncode == status
+    assert done.stderr.splitlines()[-1].startswith(f"noisetop: cannot run {command}: {reason}")
+    assert not list(tmp_path.iterdir())
     wait_for(lambda: not left_in_kernel(), "the programs to be gone")
+
+
+@pytest.mark.parametrize("script", ["exit 7", "true"])
+def test_a_recording_outlives_the_reader_of_its_messages(tmp_path: Path, script: str) -> None:
+    """As in ``noisetop record … 2>&1 | true``."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    path = tmp_path / "run.noisetop"
+    command = [str(PROGRAM), "record", "-c", CPU, "-o", str(path), "--", "sh", "-c", script]
+    done = subprocess.run(command, stdout=writer, stderr=writer, timeout=60, check=False)
+    os.close(writer)
+    assert done.returncode == (7 if script == "exit 7" else 0)
+    assert open_recording(path).damage == ""
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_kill_at_the_start_leaves_no_file_or_one_that_can_be_read(tmp_path: Path) -> None:
+    """The programs are loaded, and the window has hardly begun."""
+    path = tmp_path / "run.noisetop"
+    process = subprocess.Popen([PROGRAM, "record", "-c", CPU, "-o", path])
+    wait_for(left_in_kernel, "a program in the kernel")
+    process.kill()
+    process.wait()
+    for left in tmp_path.iterdir():
+        assert open_recording(left).damage == "it was cut short"
+
+
+def test_the_second_of_two_recordings_into_one_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.noisetop"
+    with started("record", "--force", "-c", CPU, "-o", path, until="recording") as first:
+        second = run("record", "--force", "-c", CPU, "-d", "100ms", "-o", path)
+        assert second.returncode == 2
+        assert "another noisetop is writing" in second.stderr
+        first.send_signal(signal.SIGINT)
+        assert first.wait(timeout=30) == 0
+    assert open_recording(path).damage == ""
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_command_that_ignores_sigterm_is_told(tmp_path: Path) -> None:
+    script = "trap '' TERM; echo ready; sleep 5"
+    done = run("record", "-d", "500ms", "-o", tmp_path / "run.noisetop", "--", "sh", "-c", script)
+    assert "the command goes on after SIGTERM: kill -KILL " in done.stderr
 
 
 def test_a_full_disk_ends_the_recording_in_one_line(tmp_path: Path) -> None:

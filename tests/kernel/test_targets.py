@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noisetop.counters.losses import LOSSES
 from noisetop.events.interruption import Flag
 from noisetop.machine import system
 from noisetop.machine.proc_interrupts import softirq_names
@@ -114,8 +113,6 @@ def test_what_interrupts_a_thread_of_the_kernel_is_what_the_kernel_counts() -> N
         table = tracer.read()
         # Some guests' kernels hide what happens while these threads run from their tracepoints.
         hidden = books.slices_of_init() - slices
-        losses = tracer.window_counters().of(LOSSES)
-        hidden *= any(cpu["switch"] for cpu in losses.by_cpu.values())
         last = [source.path[-1] for source in tracer.reader.namer.sources]
     assert set(table["victim_tid"].tolist()) == {tid}
     for row, names in {**rows, **{one: [one] for one in softirq_names()}}.items():
@@ -135,7 +132,7 @@ KSM = Path("/sys/kernel/mm/ksm")
 
 @contextlib.contextmanager
 def merging() -> Iterator[int]:
-    """The kernel's thread that merges pages, busy without a pause; its tid."""
+    """The kernel's thread that merges pages, busy but for short sleeps now and then; its tid."""
     if not (KSM / "run").exists():
         pytest.skip("no ksmd here")
 
@@ -176,6 +173,25 @@ def test_a_kernel_thread_is_a_victim_by_its_name(tmp_path: Path) -> None:
     paths = [one["path"] for cpu in document["cpus"].values() for one in cpu["sources"]]
     assert ["timer", "local_timer"] in paths
     assert not [path for path in paths if "ksmd" in path], "what it does itself is no noise"
+
+
+def test_a_cpu_on_which_a_kernel_thread_spins_is_not_idle() -> None:
+    with merging() as tid:
+        before = os.sched_getaffinity(tid)
+        os.sched_setaffinity(tid, {VICTIM_CPU})
+        try:
+            traced = trace(
+                Target((VICTIM_CPU,)), lambda: time.sleep(SECONDS), housekeeping=(SENDER_CPU,)
+            )
+        finally:
+            os.sched_setaffinity(tid, before)
+    table = traced.table[(traced.table["tid"] == tid) & (traced.table["level"] >= SOFTIRQ_LEVEL)]
+    is_victim = table["victim_tid"] == tid
+    assert set(table["victim_tid"][~is_victim].tolist()) <= {0}
+    assert is_victim.mean() > 0.7, "it has the CPU all the time, but for the first 100 ms"
+    assert (table["flags"][is_victim] & Flag.ENTRY != 0).mean() > 0.4, "and each is an entry"
+    idle = traced.rows("thread", "ksmd")
+    assert (idle["victim_tid"] != tid).all(), "what it does itself is no noise"
 
 
 def test_the_run_ends_with_the_last_of_its_threads(tmp_path: Path) -> None:

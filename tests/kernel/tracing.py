@@ -31,15 +31,11 @@ class Traced:
     waits: Mapping[int, TaskWait]
     losses: Losses
     stacks: dict[int, tuple[str, ...]]
-    slices_of_init: int
+    hidden: int
+    """How many events some guests' kernels may have kept from their tracepoints: one in each slice
+    of the threads of process 1."""
     victims: Mapping[int, VictimTime]
     duration_ns: int
-
-    @property
-    def hidden(self) -> int:
-        """How many events some guests' kernels may have kept from their tracepoints; else 0."""
-        switches = sum(cpu["switch"] for cpu in self.losses.by_cpu.values())
-        return self.slices_of_init if switches else 0
 
     def rows(self, *path: str) -> Interruptions:
         """Interruptions whose source's path begins and ends like this; "…" stands for what lies
@@ -77,12 +73,14 @@ def trace(
     ring_records: int = 1 << 16,
     faults: bool = False,
     entries: bool = False,
+    housekeeping: tuple[int, ...] = (),
 ) -> Traced:
     """Traces while the loads run one after the other; they return when they are over."""
     tables = []
     with Tracer(
-        target, ring_records=ring_records, stacks=True, faults=faults, entries=entries
-    ) as tracer:
+        target, ring_records=ring_records, stacks=True, faults=faults, entries=entries,
+        housekeeping=housekeeping,
+    ) as tracer:  # fmt: skip
         slices = books.slices_of_init()
         tracer.start_window()
         for load in loads:
@@ -99,7 +97,7 @@ def trace(
             waits=reader.waits.by_task(),
             losses=tracer.window_counters().of(LOSSES),
             stacks=tracer.kernel_stacks(),
-            slices_of_init=books.slices_of_init() - slices,
+            hidden=books.slices_of_init() - slices,
             victims=reader.victims.close(tracer.end_ns),
             duration_ns=tracer.end_ns - tracer.start_ns,
         )

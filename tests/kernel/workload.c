@@ -449,6 +449,7 @@ int main(int argc, char **argv)
 	sender_cpu = atoi(argv[2]);
 	alarm(LIFETIME_S);
 	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	pthread_barrier_init(&begin, NULL, count + 2);
 	pthread_barrier_init(&end, NULL, count + 1);
 	for (int i = 0; i < count; i++)

@@ -219,9 +219,9 @@ def test_pacman(machine: Machine, lists: bool, sync: str) -> None:
         ("apt-get", "check", "clang-format"),
         ("dnf", "check", "clang-tools-extra"),
         ("pacman", "check", "clang"),
-        ("apt-get", "test", "iproute2 stress-ng tmux"),
-        ("dnf", "test", "iproute stress-ng tmux"),
-        ("pacman", "test", "iproute2 stress-ng tmux"),
+        ("apt-get", "test", "iproute2 redis-tools stress-ng tmux"),
+        ("dnf", "test", "iproute redis stress-ng tmux"),
+        ("pacman", "test", "iproute2 redis stress-ng tmux"),
         ("apt-get", "viewers", "chromium"),
         ("apt-get", "packaging", "debootstrap"),
         ("apt-get", "guests", "kmod python3-bpfcc qemu-system-x86 stress-ng"),
@@ -427,7 +427,7 @@ def test_run_without_sudo_says_so(clone: Machine) -> None:
 
 
 PURE = "pytest -n auto -m not kernel and not viewer and not packaging"
-OF_KERNEL = "pytest -p no:cacheprovider -m kernel and not packaging"
+OF_KERNEL = "pytest -p no:cacheprovider -m kernel and not packaging and not story"
 
 
 def test_pure_tests_run_side_by_side_and_then_those_of_the_kernel(clone: Machine) -> None:
@@ -461,7 +461,8 @@ def test_all_runs_every_part_whatever_came_of_the_others(clone: Machine) -> None
     result = clone.run("real-make", "MAKE=make", "test-all")
     assert result.returncode != 0
     assert [line.split()[-1] for line in clone.log()] == [
-        *("test", "test-thorough", "test-viewers", "test-packaging", "test-guests", "test-arm64")
+        *("test", "test-stories", "test-thorough", "test-viewers"),
+        *("test-packaging", "test-guests", "test-arm64"),
     ]
 
 
@@ -548,7 +549,7 @@ def test_ci_fails_when_any_part_does(ci: Machine, check: int, test: int, kernels
 
 def test_ci_runs_everything_where_nothing_is_on_record(ci: Machine) -> None:
     result = run_ci(ci)
-    rest = ("test-packaging", "test-guests", "test-thorough", "test-arm64")
+    rest = ("test-packaging", "test-guests", "test-thorough", "fuzz TIME=60s", "test-arm64")
     assert ci.log() == [*ALWAYS, *(f"make {part}" for part in rest)]
     assert "ci: packaging: run, changed: bpf\n" in result.stdout
     assert "ci: guests: all, changed: bpf\n" in result.stdout
@@ -560,7 +561,7 @@ def test_ci_leaves_out_what_did_not_change_and_says_so(ci: Machine) -> None:
     assert ci.log() == [*ALWAYS, "make test-guests ARGS=-k bullseye"]
     assert "ci: packaging: not run, nothing changed\n" in result.stdout
     assert "ci: guests: the oldest kernel alone, nothing changed\n" in result.stdout
-    for part in ("hostile input in full", "arm64"):
+    for part in ("hostile input in full", "fuzz", "arm64"):
         assert f"ci: {part}: not run, as with the guests\n" in result.stdout
 
 

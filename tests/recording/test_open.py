@@ -96,10 +96,10 @@ def test_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path = tmp_path / "a"
     path.touch()
 
-    def refuse(self: Path, mode: str) -> None:
+    def refuse(path: Path, flags: int) -> None:
         raise PermissionError(13, os.strerror(13))
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(NoisetopError, match=r"^cannot read \S+: Permission denied$"):
         open_recording(path)
 

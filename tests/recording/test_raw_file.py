@@ -20,6 +20,7 @@ from noisetop.events.symbols import SymbolTable
 from noisetop.events.task_directory import Details
 from noisetop.machine.cgroup_names import CgroupNames
 from noisetop.machine.task_details import ProcessDetails
+from noisetop.recording.block_file import PlainBlockFile
 from noisetop.recording.raw_file import MAGIC, SpoolWriter, read_spool
 from noisetop.recording.recording import Recording
 from noisetop.summary.recorded import summary_of
@@ -30,7 +31,6 @@ from tests.recordings import (
     events,
     layout,
     names,
-    write_block,
     write_spool,
 )
 
@@ -49,7 +49,14 @@ def some_events(count: int, first: int = 0) -> Events:
 def timer_event() -> Events:
     function = next(iter(SYMBOLS))
     return events(
-        {"source": "timer", "id": function, "parent_source": "softirq", "parent_id": 1, "cpu": 3}
+        {
+            "source": "timer",
+            "id": function,
+            "parent_source": "softirq",
+            "parent_id": 1,
+            "cpu": 3,
+            "start_ns": START_NS,
+        }
     )
 
 
@@ -87,7 +94,7 @@ def test_many_events_come_in_tables_of_bounded_size(path: Path) -> None:
     blocks = [some.copy() for _ in range(600)]
     for number, block in enumerate(blocks):
         block["start_ns"] += number * 1_000_000  # the youngest wait for their triggers
-    write_spool(path, blocks)
+    write_spool(path, blocks, end_ns=START_NS + 1_000_000_000)
     sizes = [len(chunk) for chunk in read_spool(path).chunks()]
     assert sum(sizes) == 600_000
     assert max(sizes) < 300_000
@@ -139,11 +146,14 @@ def test_who_the_tasks_are_is_written_while_it_grows(path: Path) -> None:
     name["tid"] = name["tgid"] = 50
     name["comm"], name["flags"] = b"ls", FLAGS["NAME"]
     with path.open("w+b", buffering=0) as file:
-        writer = SpoolWriter(file.fileno(), layout())
+        blocks = PlainBlockFile(file.fileno(), layout())
+        writer = SpoolWriter(file.fileno(), layout(), blocks)
         writer.write_head({"own_pid": 7}, names(), (2,), Lookup())
-        write_block(file.fileno(), "EVENTS", name.tobytes())
-        file.write(writer.names_blocks())
-        assert writer.names_blocks() == b""
+        blocks.append(layout().block_kinds["EVENTS"], name.tobytes())
+        writer.write_names()
+        size = path.stat().st_size
+        writer.write_names()
+        assert path.stat().st_size == size
     found = read_spool(path)
     assert not len(all_rows(found))
     assert found.directory.describe(50) == "ls 50 (unit a.service)"
@@ -196,7 +206,7 @@ def is_one_line(found: Recording | NoisetopError) -> bool:
 
 @given(share=st.floats(0, 1, exclude_max=True))
 def test_cut_anywhere_it_is_recovered_or_refused_in_one_line(path: Path, share: float) -> None:
-    whole = write_spool(path, [some_events(40), some_events(40)], symbols=SYMBOLS)
+    whole = write_spool(path, [some_events(40), some_events(40, 40)], symbols=SYMBOLS)
     path.write_bytes(whole[: int(share * len(whole))])
     found = read_all(path)
     assert is_one_line(found)

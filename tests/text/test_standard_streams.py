@@ -28,10 +28,10 @@ COMMANDS = (
     ("compare", QUIET, QUIET, "--json"),
     ("diagnose", UNLOADED),
     ("diagnose", UNLOADED, "--json"),
-    ("check", "-d", "20ms"),
-    ("check", "-d", "20ms", "--json"),
+    ("check", "-d", "300ms"),
+    ("check", "-d", "300ms", "--json"),
     ("completion", "bash"),
-    ("probe", "spin", "-d", "20ms", "--no-trace"),
+    ("probe", "spin", "-d", "300ms", "--no-trace"),
 )
 
 

@@ -15,6 +15,7 @@ static PyMethodDef methods[] = {
 	{"add_gaps", tables_add_gaps, METH_VARARGS,
 	 "add_gaps((groups, starts), last, histogram) -> None"},
 	{"buckets", tables_buckets, METH_VARARGS, "buckets(durations, out) -> None"},
+	{"crc32c", tables_crc32c, METH_VARARGS, "crc32c(content, crc=0) -> int"},
 	{NULL, NULL, 0, NULL},
 };
 

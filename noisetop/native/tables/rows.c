@@ -4,6 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ struct splitting {
 	size_t kinds;
 	uint8_t kind[KINDS_MAX];
 	Py_ssize_t rows[KINDS_MAX];
-	char *to[KINDS_MAX];
+	char *to[KINDS_MAX], *end[KINDS_MAX];
 	size_t pieces;
 	Py_buffer *piece;
 };
@@ -46,7 +47,8 @@ static void count_rows(struct splitting *s)
 	memcpy(s->rows, rows, sizeof(s->rows));
 }
 
-static void copy_rows(struct splitting *s)
+/* False: other rows than were counted, as somebody writes to them. */
+static bool copy_rows(struct splitting *s)
 {
 	uint8_t number_of[256];
 	number_kinds(s, number_of);
@@ -56,10 +58,13 @@ static void copy_rows(struct splitting *s)
 			uint8_t kind = number_of[row[s->at]];
 			if (kind == KINDS_MAX)
 				continue;
+			if (s->to[kind] == s->end[kind])
+				return false;
 			memcpy(s->to[kind], row, s->row_bytes);
 			s->to[kind] += s->row_bytes;
 		}
 	}
+	return !memcmp(s->to, s->end, sizeof(s->to));
 }
 
 static int open_pieces(struct splitting *s, PyObject *sequence)
@@ -90,15 +95,22 @@ static PyObject *split(struct splitting *s)
 	count_rows(s);
 	Py_END_ALLOW_THREADS;
 	for (size_t i = 0; result && i < s->kinds; i++) {
-		PyObject *rows = PyBytes_FromStringAndSize(NULL, s->rows[i] * s->row_bytes);
+		Py_ssize_t bytes = s->rows[i] * s->row_bytes;
+		PyObject *rows = PyBytes_FromStringAndSize(NULL, bytes);
 		s->to[i] = rows ? PyBytes_AsString(rows) : NULL;
+		s->end[i] = rows ? s->to[i] + bytes : NULL;
 		if (!rows || PyTuple_SetItem(result, i, rows))
 			Py_CLEAR(result);
 	}
+	bool unchanged = true;
 	if (result) {
 		Py_BEGIN_ALLOW_THREADS;
-		copy_rows(s);
+		unchanged = copy_rows(s);
 		Py_END_ALLOW_THREADS;
+	}
+	if (!unchanged) {
+		Py_CLEAR(result);
+		PyErr_SetString(PyExc_ValueError, "rows changed while they were read");
 	}
 	return result;
 }

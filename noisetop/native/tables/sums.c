@@ -45,7 +45,8 @@ static void figures_close(struct figures *f)
 static void add_one(struct sums *sums, int64_t duration_ns, int64_t start_ns)
 {
 	sums->count++;
-	sums->total_ns += duration_ns;
+	/* What a damaged file holds wraps. */
+	sums->total_ns = (uint64_t)sums->total_ns + (uint64_t)duration_ns;
 	if (duration_ns < sums->largest_ns)
 		return;
 	if (duration_ns > sums->largest_ns || start_ns < sums->largest_start_ns)
@@ -93,10 +94,10 @@ static bool add_gap_rows(const struct columns *columns, Py_ssize_t groups, void 
 			return false;
 		for (Py_ssize_t i = 0; i < count; i++) {
 			uint64_t group = values[0][i];
-			int64_t start_ns = values[1][i], gap_ns = start_ns - last_ns[group];
-			if (histogram && last_ns[group] >= 0 && gap_ns > 0)
-				histogram[group * HISTOGRAM_BUCKETS + bucket_of(gap_ns)]++;
-			if (start_ns > last_ns[group])
+			int64_t start_ns = values[1][i], last = last_ns[group];
+			if (histogram && last >= 0 && start_ns > last)
+				histogram[group * HISTOGRAM_BUCKETS + bucket_of(start_ns - last)]++;
+			if (start_ns > last)
 				last_ns[group] = start_ns;
 		}
 	}

@@ -10,5 +10,6 @@ PyObject *tables_add_up(PyObject *self, PyObject *args);
 PyObject *tables_flatten(PyObject *self, PyObject *args);
 PyObject *tables_add_gaps(PyObject *self, PyObject *args);
 PyObject *tables_buckets(PyObject *self, PyObject *args);
+PyObject *tables_crc32c(PyObject *self, PyObject *args);
 
 #endif

@@ -1,0 +1,55 @@
+"""Rows by kind, also while somebody else writes to them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from noisetop._tables import split_by_kind
+
+CHANGING = """
+import threading
+import numpy as np
+from noisetop._tables import split_by_kind
+
+rows = np.zeros((200_000, 64), np.uint8)
+done = threading.Event()
+
+def change():
+    while not done.is_set():
+        rows[:, 3] ^= 1
+
+threading.Thread(target=change).start()
+for _ in range(300):
+    try:
+        for part in split_by_kind([rows.reshape(-1)], 64, 3, 1, bytes([0, 1])):
+            assert len(part) % 64 == 0
+    except ValueError as error:
+        assert str(error) == "rows changed while they were read"
+done.set()
+"""
+
+
+def test_every_row_goes_where_it_belongs() -> None:
+    rows = np.arange(24, dtype=np.uint8).reshape(6, 4)
+    even, odd = split_by_kind([rows[:2].reshape(-1), rows[2:].reshape(-1)], 4, 0, 4, bytes([0, 4]))
+    assert even == rows[::2].tobytes()
+    assert odd == rows[1::2].tobytes()
+
+
+def test_rows_of_no_kind_are_left_out() -> None:
+    assert split_by_kind([bytes(range(8))], 2, 0, 0xFF, bytes([2])) == (bytes([2, 3]),)
+
+
+def test_a_piece_that_ends_within_a_row() -> None:
+    with pytest.raises(ValueError, match="within a row"):
+        split_by_kind([bytes(7)], 2, 0, 1, bytes([0]))
+
+
+def test_rows_that_change_meanwhile_write_beyond_nothing() -> None:
+    """In a process of its own, as it died of it."""
+    found = subprocess.run([sys.executable, "-c", CHANGING], capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (0, "")

@@ -1,0 +1,72 @@
+"""JSON of files: no number that surprises arithmetic, and no change without a word."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisetop.checked_json import parse_json, sealed, unsealed
+
+NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(-1e19, 1e19)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_reads_what_json_writes(value: object) -> None:
+    assert parse_json(json.dumps(value)) == value
+    assert parse_json(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")) == (
+        value
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "NaN",
+        "[-Infinity]",
+        "1e400",
+        "-1e20",
+        "9223372036854775808",
+        "-" + "9" * 4_000,
+        "1" * 10_000,
+        "[" * 100_000,
+        b"\xff",
+        b'{"a": 1} {}',
+    ],
+    ids=lambda text: str(text[:20]),
+)
+def test_what_no_file_of_ours_holds_is_refused(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_json(text)
+
+
+@given(st.dictionaries(st.text(min_size=6), VALUES, max_size=4))
+def test_what_was_sealed_is_found_again(content: dict[str, object]) -> None:
+    assert unsealed(parse_json(json.dumps(sealed(content), indent=2))) == content
+    assert unsealed(content) == content
+
+
+@given(
+    st.dictionaries(st.text(max_size=3), VALUES, min_size=1, max_size=4),
+    st.text(max_size=3),
+    VALUES,
+)
+def test_a_change_is_told(content: dict[str, object], key: str, value: object) -> None:
+    changed = {**sealed(content), key: value}
+    if json.dumps(content, sort_keys=True) == json.dumps({**content, key: value}, sort_keys=True):
+        return
+    with pytest.raises(ValueError, match="its checksum does not fit"):
+        unsealed(parse_json(json.dumps(changed)))
+
+
+def test_numbers_as_keys_are_sealed_as_texts() -> None:
+    content = {"by_cpu": {10: 1, 9: 2}}
+    assert unsealed(parse_json(json.dumps(sealed(content)))) == {"by_cpu": {"10": 1, "9": 2}}

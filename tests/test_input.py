@@ -1,0 +1,81 @@
+"""Input files: nothing waits for a writer, and what others do to a file ends no process."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from noisetop.cli import run
+from noisetop.errors import NoisetopError
+from noisetop.input import InputBytes, open_input
+from tests.gaps.results import spin_result, write_result
+from tests.recordings import DATA
+
+QUIET = str(DATA / "quiet.noisetop")
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"content")
+    (tmp_path / "link").symlink_to(path)
+    for name in ("a", "link"):
+        with open_input(tmp_path / name, "a file") as file:
+            assert file.read() == b"content"
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "socket"))
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "socket", Path("/dev/null")):
+        with pytest.raises(NoisetopError, match=f"^{path} is not a file: give a recording$"):
+            open_input(path, "a recording")
+    listener.close()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("report", "PIPE"),
+        ("export", "PIPE", "-o", "OUT"),
+        ("compare", "PIPE", QUIET),
+        ("compare", QUIET, "PIPE"),
+        ("compare", "RESULT", "PIPE"),
+        ("diagnose", "PIPE"),
+        ("diagnose", QUIET, "--against", "PIPE"),
+    ],
+    ids=" ".join,
+)
+def test_no_command_waits_for_a_pipe(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    write_result(spin_result(), tmp_path / "spin.json")
+    places = {"PIPE": "pipe", "OUT": "a.svg", "RESULT": "spin.json"}
+    given = [str(tmp_path / places[one]) if one in places else one for one in arguments]
+    with pytest.raises(NoisetopError, match=r"is not a file|are of different kinds"):
+        run(given)
+
+
+def test_bytes_by_position(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    content = os.urandom(3 << 20)
+    path.write_bytes(content)
+    with path.open("rb") as file:
+        found = InputBytes(file)
+    assert len(found) == len(content)
+    for at, size in ((0, 5), (7, 2 << 20), (1 << 20, 9), (3, 3), (len(content) - 4, 10)):
+        assert found.at(at, size) == content[at : at + size]
+    assert bytes(found.at(len(content) + 1, 5)) == b""
+
+
+def test_bytes_that_were_read_stay_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(bytes(100))
+    with path.open("rb") as file:
+        found = InputBytes(file)
+    before = found.at(0, 100)
+    path.write_bytes(b"x")
+    assert before == bytes(100)
+    assert bytes(found.at(2 << 20, 5)) == b""
