@@ -83,11 +83,6 @@ class RecordReader:
         """The last name of each tid; grows while records are read."""
         return self.task_names.latest
 
-    @property
-    def name_count(self) -> int:
-        """Sources or triggers known by now, whichever are more."""
-        return max(len(self.namer.sources), len(self.join.triggers))
-
     def forget(
         self, told_as: Callable[[Source], Source], is_alive: Callable[[int], bool], kept: int
     ) -> None:

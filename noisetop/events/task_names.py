@@ -16,7 +16,7 @@ from noisetop.events.layout import Events
 
 _REMEMBERED = 4
 """Names of one number: older ones are forgotten, so that memory is bounded by the numbers."""
-_PF_KTHREAD = 0x00200000
+PF_KTHREAD = 0x00200000
 """``include/linux/sched.h``."""
 
 
@@ -36,13 +36,14 @@ class TaskInfo:
     """When it was started, CLOCK_MONOTONIC, to 1 µs; 0: not known."""
 
 
-def _started(records: npt.NDArray[np.void]) -> list[int]:
-    """When the tasks of these records were started, 0 where they do not tell."""
+def started_ns(records: npt.NDArray[np.void]) -> list[int]:
+    """When the tasks of these records (``struct noise_task_name``) were started, CLOCK_MONOTONIC,
+    0 where they do not tell."""
     if "age_us" not in (records.dtype.names or ()):
         return [0] * len(records)
     age_ns = records["age_us"].astype(np.uint64) * np.uint64(1000)
-    started_ns: list[int] = (records["time_ns"] - np.minimum(age_ns, records["time_ns"])).tolist()
-    return started_ns
+    started: list[int] = (records["time_ns"] - np.minimum(age_ns, records["time_ns"])).tolist()
+    return started
 
 
 @dataclass(slots=True)
@@ -93,9 +94,9 @@ class TaskNames:
 
     def _add_infos(self, records: npt.NDArray[np.void]) -> None:
         columns = ("tid", "tgid", "parent_tgid", "task_flags", "cgroup")
-        rows = zip(*(records[name].tolist() for name in columns), _started(records), strict=True)
-        for tid, tgid, parent, flags, cgroup, started_ns in rows:
-            info = TaskInfo(tgid, parent, bool(flags & _PF_KTHREAD), cgroup, started_ns)
+        rows = zip(*(records[name].tolist() for name in columns), started_ns(records), strict=True)
+        for tid, tgid, parent, flags, cgroup, began_ns in rows:
+            info = TaskInfo(tgid, parent, bool(flags & PF_KTHREAD), cgroup, began_ns)
             if self.infos.get(tid) != info:
                 self.version += 1
             self.infos[tid] = info

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Set
 from dataclasses import dataclass, field
 
 from noisetop.counters.calibration import NONE, Calibration
@@ -44,11 +43,9 @@ class LiveCauses:
         """Forgets what was collected."""
         self._collector = self.latest = None
 
-    def forget(self, kept: Set[int]) -> None:
-        """Collects anew, as the lists of the reader are others now; the last judgement stays.
-        ``kept``: victims whose waits are told apart."""
+    def forget(self) -> None:
+        """Collects anew, as the lists of the reader are others now; the last judgement stays."""
         self._collector = None
-        self._waits.fold(kept)
 
     def add(self, table: Interruptions, waits: WaitBook, start_ns: int, end_ns: int) -> None:
         """Takes an interval."""

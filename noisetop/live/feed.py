@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from noisetop.counters.calibration import CALIBRATION, Calibration
@@ -17,6 +18,7 @@ from noisetop.live.sample import Sample
 from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import task_exists
 from noisetop.summary.fold import folded
+from noisetop.summary.short_lived import StartedTasks
 from noisetop.summary.summary import Summarizer, Summary
 from noisetop.tables.rows import joined
 from noisetop.tracing.stopper import Stopper
@@ -24,8 +26,29 @@ from noisetop.tracing.tracer import Tracer
 
 _NAMES, _NAMES_PER_CPU = 256, 64
 """Sources that the totals tell apart."""
-_TASKS = 2048
-"""Victims that they tell apart, and tasks that are gone whose names are kept."""
+_NEW_NAMES = 512
+"""Names of tasks that are told apart beside those."""
+_REMEMBERED = 4096
+"""Tasks that are gone, and triggers, that are remembered."""
+_STARTED = 1024
+"""Tasks that began, which are told apart where they are counted by name."""
+_VICTIMS, _GONE = 2048, 64
+"""Victims that a sample tells apart: threads that live, and threads that are gone."""
+
+
+def _named(victims: Mapping[int, VictimTime], living: Set[int]) -> set[int]:
+    """Those that are told apart; empty where all are."""
+    gone = [one for one in victims.values() if one.tid not in living and one.tid != OTHER_TID]
+    if len(gone) <= 2 * _GONE and len(victims) <= 2 * _VICTIMS:
+        return set()
+    lives = [one for one in victims.values() if one.tid in living]
+    return _worst(lives, _VICTIMS) | _worst(gone, _GONE)
+
+
+def _worst(victims: list[VictimTime], most: int) -> set[int]:
+    """Those that lost most time."""
+    ordered = sorted(victims, key=lambda one: (one.on_cpu_ns - one.wall_ns, one.tid))
+    return {one.tid for one in ordered[:most]}
 
 
 def _nobody_knows(_tid: int) -> bool:
@@ -61,6 +84,7 @@ class TracerFeed:
 
     def __post_init__(self) -> None:
         self.tracer.reader.splits = True
+        self.tracer.reader.namer.most_names = _NEW_NAMES
         self._total = self._summarizer()
         self._causes = LiveCauses(
             self.tracer.reader,
@@ -78,6 +102,7 @@ class TracerFeed:
             reader.namer.sources,
             reader.join.triggers,
             self.tracer.directory,
+            started=StartedTasks(_STARTED),
         )
 
     def next(self) -> Sample:
@@ -94,9 +119,7 @@ class TracerFeed:
         interval = self._summarizer()
         self._total.add(table)
         interval.add(part)
-        victims = self.tracer.reader.victims.close(now_ns)
-        self._total_victims = merged(self._total_victims, victims)
-        self._total_waits.merge(waits)
+        victims = self._victims(now_ns, waits)
         start_ns, self._last_ns = self._last_ns, now_ns
         since_last, self._counters_at_last = self._counters_at_last, counters
         self._causes.add(table, waits, start_ns, now_ns)
@@ -115,23 +138,38 @@ class TracerFeed:
         self._bound_memory(total.of(CALIBRATION))
         return sample
 
+    def _victims(self, now_ns: int, waits: WaitBook) -> dict[int, VictimTime]:
+        """Where their time went in this interval; adds it and their waits to the totals. Tasks that
+        are gone become one, but for those that lost most."""
+        book = self.tracer.reader.victims
+        interval = book.close(now_ns)
+        if named := _named(interval, book.living):
+            interval = victims_folded(interval, named)
+            waits.fold(named)
+        self._total_victims = merged(self._total_victims, interval)
+        self._total_waits.merge(waits)
+        if named := _named(self._total_victims, book.living):
+            self._total_victims = victims_folded(self._total_victims, named)
+            self._total_waits.fold(named)
+        return interval
+
     def _bound_memory(self, calibration: Calibration) -> None:
         """Anybody can start tasks under ever new names: what is beyond a bound is told as one, and
         tasks that are gone are forgotten. Sums stay exact."""
         reader, kept = self.tracer.reader, _NAMES + _NAMES_PER_CPU * len(self.tracer.target.cpus)
-        tasks = max(reader.task_names.task_count - self._living, len(self._total_victims))
-        if reader.name_count <= 2 * kept and tasks <= 2 * _TASKS:
+        tasks = reader.task_names.task_count - self._living
+        names = max(reader.namer.name_count, len(reader.join.triggers), tasks)
+        if names <= 2 * _REMEMBERED and len(reader.namer.sources) <= 2 * kept + _NEW_NAMES:
             return
         is_alive = task_exists if is_first("pid") else _nobody_knows
         total = folded(self._total, calibration, self._total_start_ns, kept)
-        reader.forget(total.told_as, is_alive, _TASKS)
-        self._living = max(reader.task_names.task_count - _TASKS, 0)
+        reader.forget(total.told_as, is_alive, _REMEMBERED)
+        self._living = max(reader.task_names.task_count - _REMEMBERED, 0)
         self._total = total.continued(reader.namer.sources, reader.join.triggers)
-        victims = sorted(self._total_victims, key=lambda tid: (not is_alive(tid), tid == OTHER_TID))
-        named = {*victims[:_TASKS]}
-        self._total_victims = victims_folded(self._total_victims, named, total.told_as)
-        self._total_waits.fold(named)
-        self._causes.forget(named)
+        self._total_victims = {
+            tid: one.told_as(total.told_as) for tid, one in self._total_victims.items()
+        }
+        self._causes.forget()
 
     def _read(self, *, ended: bool) -> tuple[Interruptions, Interruptions, int]:
         """What was traced since the last call; the part of it and of what goes on that lies in this

@@ -44,7 +44,7 @@ def folded(old: Summarizer, calibration: Calibration, start_ns: int, kept: int) 
 
     Counts and times of the others go to ``other`` of their class, so that no sum changes.
     """
-    old.started.fold(old.directory, kept)
+    old.started.fold(old.directory)
     totals = old.totals(calibration, old.started.rows(old.directory, start_ns))
     largest = _largest([one for one in totals if not one.is_side], kept)
     earlier: list[Total] = []
@@ -65,10 +65,12 @@ def folded(old: Summarizer, calibration: Calibration, start_ns: int, kept: int) 
 
 
 def _largest(totals: Sequence[Total], kept: int) -> frozenset[Source]:
-    """Those that cost most on all CPUs together."""
+    """Those that cost most on all CPUs together; names that anybody can choose are a quarter."""
     cost: dict[Source, int] = {}
     for one in totals:
         about = one.summary
         if about.source != about.source.other:
             cost[about.source] = cost.get(about.source, 0) + about.rank_ns + about.idle_ns
-    return frozenset(sorted(cost, key=lambda source: (-cost[source], source))[:kept])
+    ordered = sorted(cost, key=lambda source: (-cost[source], source))
+    tasks = [source for source in ordered if source.noise_class == "thread"][: kept // 4]
+    return frozenset([*tasks, *[one for one in ordered if one.noise_class != "thread"][:kept]])

@@ -58,7 +58,7 @@ def test_names_without_end_are_told_as_one() -> None:
             names |= {one.source.path[1] for one in interval.sources if "storm" in one.source.label}
             assert (total.noise_ns, total.count) == (noise_ns, count)
             assert len(sample.total.waits) <= 2_000
-            most = max(most, len(total.sources), tracer.reader.name_count)
+            most = max(most, len(total.sources), len(tracer.reader.namer.sources))
         assert most < 2_500
         [folded] = [one for one in total.sources if one.source.path == ("thread", OTHER)]
         assert folded.count > 500

@@ -78,11 +78,11 @@ def test_names_without_end_become_one_in_bounded_memory() -> None:
         sources = [Source(("thread", "daemon"))]
         sources += [Source(("thread", f"s{turn}-{number}")) for number in range(50)]
         triggers = [Trigger(), *(Trigger(f"t{turn}-{number}", number) for number in range(50))]
-        total = continued(total, sources, triggers, kept=10)
+        total = continued(total, sources, triggers, kept=40)
         rows = [interruption(turn * 1000 + n, 9, source=n, trigger=n) for n in range(51)]
         rows += [interruption(turn * 1000 + 900, 500, source=0)]
         total.add(table(*rows))
-    [cpu] = summary_of(continued(total, [], [Trigger()], kept=10)).cpus
+    [cpu] = summary_of(continued(total, [], [Trigger()], kept=40)).cpus
     found = {source.source.path[1]: source for source in cpu.sources}
     assert len(found) == 11
     assert found["daemon"].count == 40

@@ -111,9 +111,8 @@ def test_names_beyond_a_bound_count_with_who_started_them() -> None:
     names = {1000 + at: f"s{at}" for at in range(100)} | {SCRIPT: "cronish.sh"}
     who = directory(*range(1, 101))
     who = TaskDirectory(names, who.infos)
-    tasks = StartedTasks()
+    tasks = StartedTasks(limit=10)
     tasks.add(table(ran(SCRIPT, 0), *(ran(1000 + at, 200 + at, 10) for at in range(100))), who)
-    tasks.fold(who, 10)
     found = tasks.rows(who, START_NS)
     assert [(one.name, one.starter, one.starts) for one in found] == [(OTHER, SCRIPT, 95)]
     assert found[0].net_ns == 950
