@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from noisetop.events.interruption import (
     INTERRUPTION,
+    OTHER,
     UNATTRIBUTED,
     Flag,
     Interruptions,
@@ -30,6 +31,8 @@ _COLUMNS = 7
 _NUMBER, _COMM, _TASK = 1, 2, 4
 OWN = "own"
 """Second step of the path of noisetop's own threads."""
+_RESERVED = ("throttled", "self", OWN, OTHER, UNATTRIBUTED.path[1])
+"""Second steps of paths that are no names of tasks."""
 _OWN = 1 << 7
 """Among the flags that a path depends on."""
 _YOUNG_NS = 1_000_000_000
@@ -169,6 +172,8 @@ class Namer:
         tid = int(event["id"]) & _TID_MASK
         if not tid:
             return Source(("thread", "throttled"))
+        if comm in _RESERVED:
+            comm = f'"{comm}"'
         if event["flags"] & Flag.SELF:
             return self._bounded(Source(("thread", "self", comm)), event)
         if tid in self._own:
