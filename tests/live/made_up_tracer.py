@@ -86,12 +86,13 @@ class MadeUpTracer:
         return TaskDirectory(self.reader.tasks, self.reader.task_names.infos)
 
     @property
-    def _now_ns(self) -> int:
+    def now_ns(self) -> int:
+        """Up to where records were given."""
         return START_NS + self.second * SECOND_NS
 
     def records(self) -> Events:
         """Of the next second."""
-        start_ns, first = self._now_ns, FIRST + self.second * self.tasks
+        start_ns, first = self.now_ns, FIRST + self.second * self.tasks
         self.second += 1
         tids = list(range(first, first + self.tasks))
         step_ns = SECOND_NS // (self.tasks + 2)
@@ -104,11 +105,11 @@ class MadeUpTracer:
         return joined([both, lived(tids, times)])
 
     def read(self) -> Interruptions:
-        return self.reader.read(self.records(), last=False, complete_ns=self._now_ns)
+        return self.reader.read(self.records(), last=False, complete_ns=self.now_ns)
 
     def settle(self) -> tuple[int, Interruptions, Interruptions]:
         none = np.empty(0, LAYOUT.event)
-        return self._now_ns, *self.reader.settle(none, self._now_ns)
+        return self.now_ns, *self.reader.settle(none, self.now_ns)
 
 
 class _NeverStops:

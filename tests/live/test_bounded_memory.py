@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from itertools import islice
 
 from noisetop.events.interruption import OTHER, OTHER_TID, Source
-from tests.live.made_up_tracer import RAN_NS, VICTIM, MadeUpTracer, samples
+from noisetop.events.task_directory import TaskDirectory
+from noisetop.events.victim_time import folded
+from noisetop.summary.summary import Summarizer
+from tests.live.made_up_tracer import CPU, RAN_NS, VICTIM, MadeUpTracer, samples
 
-TASKS = 1_500
+TASKS = 1_000
 STAY = (Source(("thread", "daemon")), Source(("thread", "kdaemon")))
 OTHERS = Source(("thread", OTHER))
 
@@ -29,7 +33,7 @@ def test_what_is_remembered_and_told_does_not_grow_with_the_tasks() -> None:
     tracer = MadeUpTracer(TASKS)
     most: dict[str, int] = {}
     objects = []
-    for turn, (sample, _) in enumerate(islice(samples(tracer), 40)):
+    for turn, (sample, _) in enumerate(islice(samples(tracer), 30)):
         [total], [interval] = sample.total.cpus, sample.interval.cpus
         told = {
             "told sources": max(len(total.sources), len(interval.sources)),
@@ -39,7 +43,7 @@ def test_what_is_remembered_and_told_does_not_grow_with_the_tasks() -> None:
         }
         for name, count in {**told, **rows_of(tracer)}.items():
             most[name] = max(most.get(name, 0), count)
-        if turn % 10 == 9:
+        if turn % 8 == 7:
             del sample, total, interval
             gc.collect()
             objects.append(len(gc.get_objects()))
@@ -69,3 +73,24 @@ def test_no_sum_changes_and_what_stays_keeps_its_name() -> None:
     assert all(one.adds_up() for one in victims.values())
     assert victims[OTHER_TID].wall_ns > 0
     assert victims[VICTIM].contention_ns > 0
+
+
+def test_live_equals_recorded_but_for_names() -> None:
+    seconds, live, recorded = 12, MadeUpTracer(TASKS), MadeUpTracer(TASKS)
+    *_, (sample, _) = islice(samples(live), seconds)
+    reader = recorded.reader
+    directory = TaskDirectory(reader.tasks, reader.task_names.infos)
+    whole = Summarizer((CPU,), reader.namer.sources, reader.join.triggers, directory)
+    for second in range(seconds):
+        whole.add(reader.read(recorded.records(), last=second == seconds - 1))
+    victims = folded(reader.victims.close(recorded.now_ns), {VICTIM})
+    summary = whole.summary(recorded.start_ns, recorded.now_ns)
+    [told], [expected] = sample.total.cpus, summary.cpus
+    assert len(expected.sources) > TASKS * seconds
+    assert (told.noise_ns, told.count) == (expected.noise_ns, expected.count)
+    assert (told.by_class(), told.by_origin) == (expected.by_class(), expected.by_origin)
+    assert told.max_single_ns == expected.max_single_ns
+    live_victims = folded({one.time.tid: one.time for one in sample.total.victims}, {VICTIM})
+    for tid, one in victims.items():
+        assert replace(live_victims[tid], contention={}) == replace(one, contention={})
+        assert live_victims[tid].contention_ns == one.contention_ns
