@@ -30,7 +30,7 @@ _NEW_NAMES = 512
 """Names of tasks that are told apart beside those."""
 _REMEMBERED = 4096
 """Tasks that are gone, and triggers, that are remembered."""
-_STARTED = 1024
+_STARTED = 512
 """Tasks that began, which are told apart where they are counted by name."""
 _VICTIMS, _GONE = 2048, 64
 """Victims that a sample tells apart: threads that live, and threads that are gone."""
