@@ -90,6 +90,15 @@ static __always_inline u32 kernel_task_cpu(struct task_struct *task)
 #endif
 }
 
+static __always_inline bool kernel_task_on_cpu(struct task_struct *task)
+{
+#ifdef CONFIG_SMP
+	return FIELD(task, on_cpu);
+#else
+	return (u64)task == bpf_get_current_task();
+#endif
+}
+
 static __always_inline bool kernel_softirqs_are_preempted(struct task_struct *task)
 {
 #ifdef CONFIG_PREEMPT_RT

@@ -17,13 +17,15 @@ int csd_queue(u64 *ctx)
 	u32 cpu = ctx[0];
 	if (!noise_is_watched(cpu))
 		return 0;
+	u8 context = trigger_context();
 	struct trigger trigger = {
 		.object = ctx[3],
 		.function = ctx[2],
 		.stack = trigger_stack(ctx),
+		.user_stack = trigger_user_stack(ctx, context),
 		.target_cpu = cpu,
 		.source = csd_queue_source,
-		.context = trigger_context(),
+		.context = context,
 	};
 	return trigger_emit(&trigger);
 }
@@ -36,13 +38,15 @@ static __always_inline int ipi_send(void *ctx, u32 cpu, u64 callback)
 {
 	if (!noise_is_watched(cpu) || (callback && callback == noise_csd_callback))
 		return 0;
+	u8 context = trigger_context();
 	struct trigger trigger = {
 		.object = 0,
 		.function = callback,
 		.stack = trigger_stack(ctx),
+		.user_stack = trigger_user_stack(ctx, context),
 		.target_cpu = cpu,
 		.source = callback ? irq_work_send_source : reschedule_send_source,
-		.context = trigger_context(),
+		.context = context,
 	};
 	return trigger_emit(&trigger);
 }

@@ -41,7 +41,7 @@ static __always_inline void irq_close(struct noise_cpu *c, u32 level, u64 *ctx)
 	struct noise_event *event = noise_close(c, level, flags, &writer);
 	if (event)
 		bpf_probe_read_kernel_str(event->comm, sizeof(event->comm), FIELD(action, name));
-	noise_commit(c, event, writer);
+	noise_commit_interrupt(ctx, c, event, writer);
 }
 
 SEC("tp_btf/irq_handler_exit")

@@ -182,7 +182,17 @@ static __always_inline u32 kernel_task_cpu(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->thread_info.cpu))
 		return task->thread_info.cpu;
-	return ((struct task_struct___pre_5_16 *)task)->cpu;
+	if (bpf_core_field_exists(((struct task_struct___pre_5_16 *)task)->cpu))
+		return ((struct task_struct___pre_5_16 *)task)->cpu;
+	return 0; /* without CONFIG_SMP */
+}
+
+/* Whether it runs now. */
+static __always_inline bool kernel_task_on_cpu(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->on_cpu))
+		return task->on_cpu;
+	return (u64)task == bpf_get_current_task(); /* without CONFIG_SMP */
 }
 
 /* PREEMPT_RT serves softirqs in threads, and these can be preempted meanwhile. */
@@ -196,7 +206,10 @@ static __always_inline bool kernel_task_throttled(struct task_struct *task, u32 
 {
 	if (bpf_core_field_exists(task->throttled))
 		return BPF_CORE_READ(task, throttled);
-	struct cfs_rq **queues = BPF_CORE_READ(task, sched_task_group, cfs_rq), *queue = NULL;
+	struct cfs_rq *queue = NULL;
+	if (!bpf_core_field_exists(queue->throttle_count)) /* without CONFIG_CFS_BANDWIDTH */
+		return false;
+	struct cfs_rq **queues = BPF_CORE_READ(task, sched_task_group, cfs_rq);
 	bpf_probe_read_kernel(&queue, sizeof(queue), queues + cpu);
 	return queue && BPF_CORE_READ(queue, throttle_count);
 }

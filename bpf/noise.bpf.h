@@ -40,6 +40,8 @@
 
 /* The one source that every file knows, because names of tasks are emitted as its events. */
 NOISE_SOURCE(thread, "thread", TASK);
+/* Where victims were: see struct noise_trigger. */
+NOISE_TRIGGER(victim_stack, victim, "thread");
 
 #define LEVEL_BIT(level) (1u << NOISE_LEVEL_##level)
 
@@ -311,6 +313,66 @@ static __always_inline void noise_close_and_commit(struct noise_cpu *c, u32 leve
 	noise_commit(c, event, writer);
 }
 
+/* The user stack of the current task; a kernel thread has none. */
+static __always_inline u32 noise_user_stack(void *ctx)
+{
+	if (!noise_takes_stacks)
+		return NOISE_NO_STACK;
+	struct task_struct *task = (void *)bpf_get_current_task();
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		return NOISE_NO_STACK;
+	int stack = bpf_get_stackid(ctx, &noise_user_stacks, BPF_F_USER_STACK);
+	return stack < 0 ? NOISE_NO_STACK : stack;
+}
+
+/* Records where a victim was while something else had its CPU. Out of line, as that is rare. */
+static __noinline int noise_record_victim(struct noise_cpu *c, u64 start_ns, u64 gross_ns, u32 tid,
+					  u32 stack)
+{
+	u32 writer;
+	if (!c)
+		return 0;
+	struct noise_trigger *record = (void *)noise_claim(c, &writer, false);
+	if (record) {
+		__builtin_memset(record, 0, sizeof(*record));
+		record->time_ns = start_ns;
+		record->object = gross_ns;
+		record->stack = NOISE_NO_STACK;
+		record->user_stack = stack;
+		record->tid = tid;
+		record->cpu = c->cpu;
+		record->target_cpu = c->cpu;
+		record->source = victim_stack_source;
+		record->context = NOISE_CONTEXT_TASK;
+		record->flags = NOISE_FLAG_TRIGGER;
+	} else {
+		noise_lose(c, NOISE_LOSS_TRIGGER);
+	}
+	noise_commit(c, (void *)record, writer);
+	return 0;
+}
+
+/*
+ * Commits what interrupted the current task. Where that was a victim and it took long, its user
+ * stack is taken: the task is about to go on from there.
+ */
+static __always_inline void noise_commit_interrupt(void *ctx, struct noise_cpu *c,
+						   struct noise_event *event, u32 writer)
+{
+	u64 start_ns = 0, gross_ns = 0;
+	if (noise_takes_stacks && event && event->flags & NOISE_FLAG_OUTERMOST && c->victim_tid &&
+	    c->victim_tid == c->tid) {
+		start_ns = event->start_ns;
+		gross_ns = event->gross_ns;
+	}
+	noise_commit(c, event, writer);
+	if (!noise_takes_stacks || gross_ns < NOISE_LONG_NS)
+		return;
+	u32 stack = noise_user_stack(ctx);
+	if (stack != NOISE_NO_STACK)
+		noise_record_victim(c, start_ns, gross_ns, c->tid, stack);
+}
+
 /*
  * A kernel thread that spins works for somebody, as the kernel's osnoise workload does: the CPU is
  * not idle, and the thread is its victim until it sleeps. Called from what interrupts it. Out of
@@ -380,11 +442,14 @@ static __always_inline int noise_begin(u32 level, u32 source, u64 id)
 	return 0;
 }
 
-static __always_inline int noise_end(u32 level, u32 source)
+static __always_inline int noise_end(void *ctx, u32 level, u32 source)
 {
 	struct noise_cpu *c = noise_this_cpu();
-	if (c && noise_wanted(c) && noise_is_open(c, level, source))
-		noise_close_and_commit(c, level, 0);
+	u32 writer;
+	if (!c || !noise_wanted(c) || !noise_is_open(c, level, source))
+		return 0;
+	struct noise_event *event = noise_close(c, level, 0, &writer);
+	noise_commit_interrupt(ctx, c, event, writer);
 	return 0;
 }
 
@@ -400,7 +465,7 @@ static __always_inline void noise_close_callback(struct noise_cpu *c, u64 now_ns
 	noise_commit(c, event, writer);
 }
 
-static __always_inline int noise_end_interrupt(u32 source)
+static __always_inline int noise_end_interrupt(void *ctx, u32 source)
 {
 	struct noise_cpu *c = noise_this_cpu();
 	if (!c || !noise_wanted(c) || !noise_is_open(c, NOISE_LEVEL_IRQ, source))
@@ -411,7 +476,7 @@ static __always_inline int noise_end_interrupt(u32 source)
 	u32 writer;
 	struct noise_event *event =
 		noise_close_at(c, NOISE_LEVEL_IRQ, 0, now_ns, &closed_ns, &writer);
-	noise_commit(c, event, writer);
+	noise_commit_interrupt(ctx, c, event, writer);
 	return 0;
 }
 

@@ -192,11 +192,16 @@ struct noise_task_name {
 
 #define NOISE_NO_STACK 0xffffffff
 #define NOISE_STACK_DEPTH 32
+/* The place of a victim is told with what took its CPU from it for so long. Ticks take less. */
+#define NOISE_LONG_NS 50000
 
 /*
  * The cause of a later event: an interrupt was sent, a timer armed, work queued. Belongs to the
  * next event of noise_source.trigger_of that has the same object or, where that is 0, that happens
  * on target_cpu. Shares the place of source and flags with struct noise_event.
+ *
+ * The source victim_stack tells where a victim was instead: tid and user_stack are its own, and
+ * time_ns and object are start_ns and gross_ns of the event that took its CPU.
  */
 struct noise_trigger {
 	noise_u64 time_ns; /* CLOCK_MONOTONIC */
@@ -204,10 +209,10 @@ struct noise_trigger {
 	noise_u64 function; /* what is going to run */
 	noise_u64 work; /* where the sender is a kworker: the item that it executed, 0 otherwise */
 	noise_u64 work_function;
-	noise_u32 stack; /* key in noise_stacks, NOISE_NO_STACK where none was taken */
-	noise_u32 root;  /* what the context began with, as noise_raiser.tid; 0: not known */
-	noise_u32 tid;   /* task that was current */
-	noise_u32 reserved_too;
+	noise_u32 stack;      /* key in noise_stacks, NOISE_NO_STACK where none was taken */
+	noise_u32 root;       /* what the context began with, as noise_raiser.tid; 0: not known */
+	noise_u32 tid;        /* task that was current */
+	noise_u32 user_stack; /* key in noise_user_stacks: its own, where it is the one that acts */
 	noise_u16 cpu;
 	noise_u16 target_cpu;
 	noise_u8 source;
@@ -233,6 +238,8 @@ struct noise_task {
 	noise_u64 softirq_object;
 	noise_u64 callback;
 	noise_u64 callback_object;
+	noise_u32 user_stack; /* key plus one: where it left its CPU; 0: none was taken */
+	noise_u32 reserved_too;
 };
 
 /*

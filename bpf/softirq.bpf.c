@@ -54,7 +54,7 @@ int softirq_entry(u64 *ctx)
 SEC("tp_btf/softirq_exit")
 int softirq_exit(u64 *ctx)
 {
-	return noise_end(NOISE_LEVEL_SOFTIRQ, softirq_source);
+	return noise_end(ctx, NOISE_LEVEL_SOFTIRQ, softirq_source);
 }
 
 SEC("tp_btf/tasklet_entry")

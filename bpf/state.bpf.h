@@ -43,7 +43,7 @@ const volatile long long noise_preempt_count_offset;
 const volatile noise_u64 noise_csd_callback;
 /* The function of the tick's timer; 0: not known. */
 const volatile noise_u64 noise_tick_function;
-/* Take the stack of whoever sends an interrupt. */
+/* Take the stacks of whoever sends an interrupt or arms a timer, and of victims. */
 const volatile bool noise_takes_stacks;
 /* Time the page faults of victims. */
 const volatile bool noise_traces_faults;
@@ -71,6 +71,17 @@ struct {
 	__uint(value_size, NOISE_STACK_DEPTH * sizeof(u64));
 	__uint(max_entries, 16384);
 } noise_stacks SEC(".maps");
+
+/*
+ * Those of programs. On their own, as there is no end to them where addresses are random: they must
+ * not crowd out the kernel's. Made larger by the loader when stacks are taken.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, NOISE_STACK_DEPTH * sizeof(u64));
+	__uint(max_entries, 1);
+} noise_user_stacks SEC(".maps");
 
 /* Thread groups of the victims, or threads, where there can be more than one. */
 struct {

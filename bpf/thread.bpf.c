@@ -22,13 +22,15 @@ int work_queue(u64 *ctx)
 	u32 cpu = ctx[0];
 	if (noise_cpu_of(cpu) && !noise_is_watched(cpu)) /* bound to a CPU that is not watched */
 		return 0;
+	u8 context = trigger_context();
 	struct trigger trigger = {
 		.object = (u64)work,
 		.function = (u64)BPF_CORE_READ(work, func),
 		.stack = NOISE_NO_STACK,
+		.user_stack = trigger_user_stack(ctx, context),
 		.target_cpu = cpu,
 		.source = work_queue_source,
-		.context = trigger_context(),
+		.context = context,
 	};
 	return trigger_emit(&trigger);
 }
@@ -51,6 +53,7 @@ int work_entry(u64 *ctx)
 		.object = (u64)work,
 		.function = (u64)FIELD(work, func),
 		.stack = NOISE_NO_STACK,
+		.user_stack = NOISE_NO_STACK,
 		.target_cpu = c->cpu,
 		.source = work_start_source,
 		.context = NOISE_CONTEXT_TASK,
@@ -172,6 +175,15 @@ static __noinline int thread_delayed(struct noise_cpu *c, struct task_struct *pr
 	return 0;
 }
 
+/* Records where the victim waits that had to wait for long: it is not there to be asked. */
+static __noinline int thread_record_victim(struct noise_cpu *c, u64 start_ns, u64 gross_ns, u32 tid)
+{
+	struct noise_task *state = c ? wait_state(c, tid, false) : NULL;
+	if (!state || !state->wait || state->wait_cpu != c->cpu || !state->user_stack)
+		return 0;
+	return noise_record_victim(c, start_ns, gross_ns, tid, state->user_stack - 1);
+}
+
 /* Closes what ran until now. */
 static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct *prev)
 {
@@ -189,11 +201,15 @@ static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
 	u32 flags = NOISE_FLAG_THREADED | (frame->object >> 32);
 	struct noise_event *event = noise_close(c, NOISE_LEVEL_THREAD, flags, &writer);
+	u64 start_ns = frame->start_ns, gross_ns = 0;
 	if (event) {
 		event->victim_tid = frame->object;
 		event->parent_id = frame->waker_cpu;
+		gross_ns = event->gross_ns;
 	}
 	noise_commit(c, event, writer);
+	if (noise_takes_stacks && gross_ns >= NOISE_LONG_NS)
+		thread_record_victim(c, start_ns, gross_ns, frame->object);
 }
 
 /*
@@ -293,7 +309,8 @@ static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct
  * The task is preempted: nobody wakes it for its next run, and a victim waits from now on. Or it
  * goes to sleep, or ends. Out of line, as it has much to look up.
  */
-static __noinline int thread_depart(struct noise_cpu *c, struct task_struct *prev, bool runnable)
+static __noinline int thread_depart(void *ctx, struct noise_cpu *c, struct task_struct *prev,
+				    bool runnable)
 {
 	if (!c || !prev)
 		return 0;
@@ -306,6 +323,8 @@ static __noinline int thread_depart(struct noise_cpu *c, struct task_struct *pre
 	struct noise_task *state = wait_state(c, tid, victim);
 	if (!state)
 		return 0;
+	if (noise_takes_stacks && victim)
+		state->user_stack = noise_user_stack(ctx) + 1;
 	if (!runnable && FIELD(prev, exit_state)) {
 		wait_exit(c, state, tid);
 	} else if (!runnable) {
@@ -343,7 +362,7 @@ int thread_switch(u64 *ctx)
 		fault_resume(c, FIELD(next, pid));
 	u64 waker = thread_arrive(c, next);
 	if (FIELD(prev, pid))
-		thread_depart(c, prev, runnable);
+		thread_depart(ctx, c, prev, runnable);
 	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
 		c->waiting_tid = 0;
 	/* Read separately: the verifier does not follow a load through one of two pointers. */

@@ -21,17 +21,19 @@ static __always_inline bool arm_is_rearmed(u64 timer)
 	return level != NOISE_LEVEL_WORK && c->frames[level & (NOISE_LEVELS - 1)].object == timer;
 }
 
-static __always_inline int arm(u32 source, u32 cpu, u64 timer, u64 function)
+static __always_inline int arm(void *ctx, u32 source, u32 cpu, u64 timer, u64 function)
 {
 	if (!noise_is_watched(cpu) || arm_is_rearmed(timer))
 		return 0;
+	u8 context = trigger_context();
 	struct trigger trigger = {
 		.object = timer,
 		.function = function,
 		.stack = NOISE_NO_STACK,
+		.user_stack = trigger_user_stack(ctx, context),
 		.target_cpu = cpu,
 		.source = source,
-		.context = trigger_context(),
+		.context = context,
 	};
 	return trigger_emit(&trigger);
 }
@@ -40,7 +42,7 @@ SEC("tp_btf/hrtimer_start")
 int hrtimer_start(u64 *ctx)
 {
 	struct hrtimer *timer = (void *)ctx[0];
-	return arm(hrtimer_start_source, FIELD(FIELD(FIELD(timer, base), cpu_base), cpu),
+	return arm(ctx, hrtimer_start_source, FIELD(FIELD(FIELD(timer, base), cpu_base), cpu),
 		   (u64)timer, (u64)FIELD(timer, function));
 }
 
@@ -48,6 +50,6 @@ SEC("tp_btf/timer_start")
 int timer_start(u64 *ctx)
 {
 	struct timer_list *timer = (void *)ctx[0];
-	return arm(timer_start_source, FIELD(timer, flags) & TIMER_CPUMASK, (u64)timer,
+	return arm(ctx, timer_start_source, FIELD(timer, flags) & TIMER_CPUMASK, (u64)timer,
 		   (u64)FIELD(timer, function));
 }

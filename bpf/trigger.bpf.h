@@ -95,6 +95,7 @@ struct trigger {
 	u64 object;
 	u64 function;
 	u32 stack;
+	u32 user_stack;
 	u16 target_cpu;
 	u8 source;
 	u8 context;
@@ -126,6 +127,7 @@ static __noinline int trigger_emit(struct trigger *trigger)
 		record->object = trigger->object;
 		record->function = trigger->function;
 		record->stack = trigger->stack;
+		record->user_stack = trigger->user_stack;
 		record->root = noise_is_watched(c->cpu) ? noise_root(c) : 0;
 		record->tid = BPF_CORE_READ(task, pid);
 		record->cpu = c->cpu;
@@ -141,13 +143,19 @@ static __noinline int trigger_emit(struct trigger *trigger)
 	return 0;
 }
 
-/* The stack of the current task, where that was asked for. */
+/* The kernel stack of the current task, where that was asked for. */
 static __always_inline u32 trigger_stack(void *ctx)
 {
 	if (!noise_takes_stacks)
 		return NOISE_NO_STACK;
 	int stack = bpf_get_stackid(ctx, &noise_stacks, 0);
 	return stack < 0 ? NOISE_NO_STACK : stack;
+}
+
+/* And that of its program, where the task is the one that acts. */
+static __always_inline u32 trigger_user_stack(void *ctx, u8 context)
+{
+	return context == NOISE_CONTEXT_TASK ? noise_user_stack(ctx) : NOISE_NO_STACK;
 }
 
 #endif

@@ -17,7 +17,7 @@
 	SEC("tp_btf/" #vector "_exit")                                                             \
 	int vector##_exit(u64 *ctx)                                                                \
 	{                                                                                          \
-		return noise_end_interrupt(vector##_source);                                       \
+		return noise_end_interrupt(ctx, vector##_source);                                  \
 	}
 
 NOISE_VECTOR(local_timer, "timer")

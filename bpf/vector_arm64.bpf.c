@@ -47,7 +47,7 @@ int vector_entry(u64 *ctx)
 SEC("tp_btf/ipi_exit")
 int vector_exit(u64 *ctx)
 {
-	return noise_end_interrupt(vector_source((void *)ctx[0]));
+	return noise_end_interrupt(ctx, vector_source((void *)ctx[0]));
 }
 
 #endif

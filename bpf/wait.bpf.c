@@ -35,7 +35,7 @@ int wait_waking(u64 *ctx)
 static __always_inline int wait_wake(struct task_struct *task, bool born)
 {
 	u32 cpu = kernel_task_cpu(task), tid = FIELD(task, pid);
-	if (!noise_is_watched(cpu) || FIELD(task, on_cpu))
+	if (!noise_is_watched(cpu) || kernel_task_on_cpu(task))
 		return 0;
 	struct noise_cpu *target = noise_cpu_of(cpu);
 	if (!target)

@@ -177,13 +177,20 @@ DISTURB_FAULT: int
 """How a spinning thread is disturbed: ``enum disturb`` in noisetop/native/probe/disturb.h."""
 
 def spin_start(
-    threads: Sequence[SpinThread], group: int, kinds: int = 0, sender_cpu: int = 0, /
+    threads: Sequence[SpinThread],
+    group: int,
+    kinds: int,
+    sender_cpu: int,
+    send_ns: int,
+    timer_ns: int,
+    /,
 ) -> int:
     """Forks a process that spins as noisetop/native/probe/spin.h describes, and returns its pid.
 
     group: the process group that it joins, 0: a new one. kinds: how the first thread, which must be
     bound, is disturbed between slices of its loop, a set of DISTURB_*; sender_cpu: where the calls
-    and wake-ups among them come from. The process is the caller's to wait for;
+    and wake-ups among them come from, one or the other every send_ns; timer_ns: when, in a slice,
+    the timer expires at the earliest. The process is the caller's to wait for;
     it dies with the thread that started it. Errors within it are in spin_state(). Raises OSError,
     and ValueError for no thread, too little memory or a CPU beyond the limit.
     """

@@ -71,15 +71,20 @@ def kernel_obstacle(root: Path = ROOT) -> str | None:
     return None if _bpf_is_allowed() else "bpf(2) is not allowed here, in spite of the capabilities"
 
 
+_CPUS = os.sched_getaffinity(0)
+
+
 @pytest.fixture(autouse=True)
 def _keep_affinity() -> Iterator[None]:
-    """noisetop binds its process to housekeeping CPUs: each test gets all of them again."""
-    before = os.sched_getaffinity(0)
+    """noisetop binds its process to housekeeping CPUs, for a fixture as well, and programs inherit
+    that: each test gets all of them again."""
+    if os.sched_getaffinity(0) != _CPUS:
+        os.sched_setaffinity(0, _CPUS)
     yield
-    if os.sched_getaffinity(0) != before:
+    if os.sched_getaffinity(0) != _CPUS:
         for task in Path("/proc/self/task").iterdir():
             with contextlib.suppress(ProcessLookupError):
-                os.sched_setaffinity(int(task.name), before)
+                os.sched_setaffinity(int(task.name), _CPUS)
 
 
 def _must_run() -> set[str]:

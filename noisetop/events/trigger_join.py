@@ -14,6 +14,7 @@ from noisetop.events.interruption import Flag
 from noisetop.events.layout import Events, Layout
 from noisetop.events.task_names import TaskNames
 from noisetop.events.trigger import CLOCKS, Trigger
+from noisetop.events.victim_stacks import TRIGGER_OF, VictimStacks
 from noisetop.tables.dictionary import Column, DictionaryEncoder
 from noisetop.tables.nesting import first_inside
 from noisetop.tables.rows import joined, select
@@ -96,6 +97,7 @@ class TriggerJoin:
     names: TaskNames
     """Of tasks; grows while batches are read."""
     triggers: list[Trigger] = field(default_factory=lambda: [Trigger()])
+    victim_stacks: VictimStacks = field(default_factory=VictimStacks)
     _joins: dict[str, _Join] = field(default_factory=dict)
     _links: _Join = field(init=False)
     _index: dict[Trigger, int] = field(default_factory=dict)
@@ -128,6 +130,7 @@ class TriggerJoin:
         """Forgets the triggers taken so far, but not their numbers."""
         self._joins.clear()
         self._tails.clear()
+        self.victim_stacks.clear()
         self._links = _Join(self.layout.trigger)
 
     def forget(self) -> None:
@@ -151,6 +154,9 @@ class TriggerJoin:
         for number in np.unique(records["source"]).tolist():
             kind = self.layout.kinds[number]
             mine = select(records, records["source"] == number)
+            if kind.trigger_of == TRIGGER_OF:
+                self.victim_stacks.add(mine)
+                continue
             if kind.links:
                 self._links.add(mine, _link_keys(mine["tid"], mine["function"]))
                 continue

@@ -15,6 +15,7 @@
 #include "skeleton.h"
 
 #define PCPU_HOT_PREEMPT_COUNT 8 /* behind the pointer to the current task */
+#define USER_STACKS 16384        /* 5 MiB */
 
 static int fail(struct tracer_error *error, const char *step, int err)
 {
@@ -122,6 +123,8 @@ static int configure_maps(struct tracer *t)
 {
 	struct noisetop_bpf *skeleton = t->skeleton;
 	int err = fault__configure(skeleton, t->config.faults);
+	if (!err && t->config.stacks)
+		err = bpf_map__set_max_entries(skeleton->maps.noise_user_stacks, USER_STACKS);
 	if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.noise_cpus, t->rings.cpu_count);
 	if (!err)

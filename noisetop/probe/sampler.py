@@ -125,6 +125,11 @@ class SpinProcess:
     """What interrupts the first thread, which is bound to a CPU, between slices of its loop."""
     sender_cpu: int = 0
     """Where FROM_OTHERS comes from."""
+    send_ns: int = 150_000
+    """From one call, or wake-up, to the next of the other kind."""
+    timer_ns: int = 60_000
+    """From the beginning of a slice to the end of the timer, at least: later than the thread is
+    back to spinning."""
     pid: int = 0
     _memories: list[mmap.mmap] = field(default_factory=list)
     _reaped: bool = False
@@ -138,6 +143,8 @@ class SpinProcess:
                 self.group,
                 self.disturb,
                 self.sender_cpu,
+                self.send_ns,
+                self.timer_ns,
             )
         except OSError as error:
             self.close()

@@ -1,16 +1,24 @@
-"""What tests on the real kernel leave as they found it."""
+"""What many tests on the real kernel share."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests.kernel.program import run
 
-@pytest.fixture(autouse=True)
-def own_affinity() -> Iterator[None]:
-    """A tracer binds this process to housekeeping CPUs, and programs inherit that."""
-    before = os.sched_getaffinity(0)
-    yield
-    os.sched_setaffinity(0, before)
+MANY = 50
+"""Tests for which it pays to calibrate once: else each run of the program does so at its start."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_calibration(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """In a state folder of the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        if request.session.testscollected > MANY:
+            run("probe", "calibrate")
+        yield

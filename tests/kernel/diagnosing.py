@@ -31,7 +31,7 @@ ENOUGH = 10
 OF_OTHERS = (
     *("other-program", "guest-threads", "container-service", "system-service", "own-threads"),
     *("disk-interrupt", "disk-completion", "filesystem", "noisetop-itself", "sleep-timer"),
-    "woken-late",
+    *("woken-late", "tick-everywhere"),
 )
 """What programs of others on this machine and its host cause, as much as they happen to."""
 
@@ -160,7 +160,9 @@ def traced(
 ) -> Iterator[Traced]:
     """Attaches while all is quiet, then lets the load act until the context ends."""
     target = Target((cpu,), pid=load.pid)
-    with Tracer(target, stacks=True, faults=faults, housekeeping=(housekeeping,)) as tracer:
+    with Tracer(
+        target, stacks=True, faults=faults, housekeeping=(housekeeping,), samples_cost=False
+    ) as tracer:
         tracer.start_window()
         with attentive():
             load.begin()

@@ -23,6 +23,7 @@ from tests.kernel.provoked import (
     bound,
     favoured,
     kernel_threads,
+    line_of_random_numbers,
     undisturbed,
     urgent,
     written,
@@ -72,15 +73,6 @@ def left_alone() -> Diagnosis:
     """Of a thread that spins while nobody acts on it."""
     with traced_act(SPIN) as (_, trace):
         return trace.diagnose()
-
-
-def line_of_random_numbers() -> int:
-    """The interrupt of a device that nobody else asks anything of."""
-    name = Path("/sys/class/misc/hw_random/rng_current").read_text().strip()
-    assert name.startswith("virtio_rng"), f"no test knows how to have {name or 'nothing'} interrupt"
-    (device,) = Path("/sys/bus/virtio/drivers/virtio_rng").glob("virtio*")
-    lines = Path("/proc/interrupts").read_text().splitlines()
-    return next(int(line.split(":")[0]) for line in lines if f" {device.name}-input" in line)
 
 
 def test_a_device_interrupt_is_moved() -> None:

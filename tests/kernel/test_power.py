@@ -79,7 +79,7 @@ def run_program(name: str, *values: int) -> None:
 
 
 def test_what_the_kernel_offers_is_attached_and_the_rest_is_missing() -> None:
-    with Tracer(Target(CPUS[-1:])) as tracer:
+    with Tracer(Target(CPUS[-1:]), samples_cost=False) as tracer:
         missing = {name for name in TRACEPOINTS.values() if name in tracer.unavailable()}
         attached = bpftool("prog", "list")
     assert missing == set(TRACEPOINTS.values()) - known_to_the_kernel()
@@ -92,7 +92,7 @@ def test_what_the_kernel_offers_is_attached_and_the_rest_is_missing() -> None:
 )
 def test_moments_are_counted_and_recorded_as_instants() -> None:
     cpu, times = CPUS[-1], 3
-    with Tracer(Target((cpu,)), housekeeping=CPUS[:1]) as tracer:
+    with Tracer(Target((cpu,)), housekeeping=CPUS[:1], samples_cost=False) as tracer:
         tracer.start_window()
         for _ in range(times):
             run_program("power_frequency", KHZ, cpu)

@@ -21,13 +21,15 @@ BTF = Path("/sys/kernel/btf/vmlinux")
 CPUS = system.online_cpus()
 
 
-def run_without(field: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """noisetop where no struct has a field of that name."""
-    name = f"\0{field}\0".encode()
+def run_without(fields: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """noisetop where no struct has a field of these names."""
     edited = folder / "btf"
     kernel = BTF.read_bytes()
-    assert kernel.count(name) == 1
-    edited.write_bytes(kernel.replace(name, name[:-2] + b"_\0"))
+    for field in fields.split():
+        name = f"\0{field}\0".encode()
+        assert kernel.count(name) == 1
+        kernel = kernel.replace(name, name[:-2] + b"_\0")
+    edited.write_bytes(kernel)
     script = 'mount --bind "$0" "$1" && shift && exec "$@"'
     return subprocess.run(
         ["unshare", "--mount", "sh", "-c", script, edited, BTF, PROGRAM, *arguments],
@@ -52,6 +54,22 @@ def test_one_source_is_missing(field: str, tracepoint: str, program: str, tmp_pa
     assert f"({program} was refused: " in named[0]
     assert field in named[0]
     sources = [one for seen in documents for one in seen["cpus"][str(max(CPUS))]["sources"]]
+    assert sum(one["count"] for one in sources if one["path"][0] == "timer") > 100
+
+
+@pytest.mark.parametrize(
+    "fields",
+    ["throttled throttle_count sched_task_group", "on_cpu", "cgroups", "numa_faults_locality"],
+    ids=["CFS_BANDWIDTH", "SMP", "CGROUPS", "NUMA_BALANCING"],
+)
+def test_what_an_option_takes_away_is_no_refusal(fields: str, tmp_path: Path) -> None:
+    cpu = max(CPUS)
+    with workload("timerfd", cpu, min(CPUS), 500):
+        done = run_without(fields, tmp_path, "--json", "-c", str(cpu), "--faults", "-d", "1s")
+    assert done.returncode == 0, done.stderr
+    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    assert not [name for name in documents[0]["unavailable_sources"] if "refused" in name]
+    sources = [one for seen in documents for one in seen["cpus"][str(cpu)]["sources"]]
     assert sum(one["count"] for one in sources if one["path"][0] == "timer") > 100
 
 

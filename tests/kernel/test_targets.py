@@ -102,7 +102,7 @@ def test_what_interrupts_a_thread_of_the_kernel_is_what_the_kernel_counts() -> N
         tid = stack.enter_context(poller(VICTIM_CPU))
         stack.enter_context(workload("timerfd", VICTIM_CPU, SENDER_CPU, 1000))
         target = Target((VICTIM_CPU,), tids=(tid,))
-        tracer = stack.enter_context(Tracer(target))
+        tracer = stack.enter_context(Tracer(target, samples_cost=False))
         before, slices = books.everything(), books.slices_of_init()
         tracer.start_window()
         before_too = books.everything()

@@ -64,7 +64,7 @@ def test_counts_of_attempts_equal_the_kernels(tmp_path: Path) -> None:
     with (
         contextlib.ExitStack() as stack,
         path.open("w+b") as file,
-        Tracer(Target(CPUS), spool_fd=file.fileno()) as tracer,
+        Tracer(Target(CPUS), spool_fd=file.fileno(), samples_cost=False) as tracer,
     ):
         theirs = _Counters(stack)
         writer = SpoolWriter(file.fileno(), tracer.layout, tracer)
@@ -111,7 +111,7 @@ class _Counters:
 
 def test_each_dependency_is_counted_where_it_kept_the_tick() -> None:
     """This machine's kernel may have no nohz_full: then it never says so by itself."""
-    with Tracer(Target((WATCHED,))) as tracer:
+    with Tracer(Target((WATCHED,)), samples_cost=False) as tracer:
         program = program_of_this_process("tick_stop")
         tracer.start_window()
         for times, bit in enumerate(REASONS.values(), 1):
@@ -134,7 +134,7 @@ def test_the_ticks_timer_is_a_tick_only_while_the_tick_runs() -> None:
         kernel_trace(
             "timer/hrtimer_expire_entry", "timer/hrtimer_start", "irq_vectors/local_timer_exit"
         ) as theirs,
-        Tracer(Target(CPUS)) as tracer,
+        Tracer(Target(CPUS), samples_cost=False) as tracer,
     ):
         sources, triggers = tracer.reader.namer.sources, tracer.reader.join.triggers
         end = time.monotonic() + PATIENCE_S

@@ -79,7 +79,7 @@ def trace(
     tables = []
     with Tracer(
         target, ring_records=ring_records, stacks=True, faults=faults, entries=entries,
-        housekeeping=housekeeping,
+        housekeeping=housekeeping, samples_cost=False,
     ) as tracer:  # fmt: skip
         slices = books.slices_of_init()
         tracer.start_window()

@@ -21,10 +21,9 @@
 #include "clock.h"
 
 #define PAGES 256
-#define TIMER_NS 60000 /* later than the thread is back to spinning */
-#define TIMER_STEPS 8  /* of that length over eight, so that no other load stays in step */
+#define TIMER_STEPS 8 /* of its length over eight, so that no other load stays in step */
 #define SLEEP_NS 700000
-#define SEND_NS 150000
+#define SHORT_NS 100000 /* waits that sleep would make longer */
 #define STACK_BYTES (64u << 10)
 
 static const struct disturbance *disturbance; /* of this process */
@@ -51,6 +50,14 @@ static void sleep_until(uint64_t ns)
 {
 	const struct timespec until = timespec_of(ns);
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+static void wait_until(uint64_t ns)
+{
+	if (disturbance->send_ns >= SHORT_NS)
+		sleep_until(ns);
+	while (monotonic_ns() < ns)
+		;
 }
 
 static void *sleep_again(void *unused)
@@ -92,8 +99,8 @@ static void *send_again(void *unused)
 	uint64_t next_ns = monotonic_ns();
 	for (uint32_t turn = 0;; turn++) {
 		uint64_t now_ns = monotonic_ns();
-		next_ns = (next_ns > now_ns ? next_ns : now_ns) + SEND_NS;
-		sleep_until(next_ns);
+		next_ns = (next_ns > now_ns ? next_ns : now_ns) + disturbance->send_ns;
+		wait_until(next_ns);
 		if (turn & 1 && disturbance->kinds & DISTURB_CALL)
 			syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 		if (turn & 1 || !(disturbance->kinds & DISTURB_WAKE))
@@ -152,7 +159,7 @@ int disturb__start(struct disturbance *d, int cpu)
 
 volatile char *disturb__next(struct disturbance *d)
 {
-	uint64_t delay_ns = TIMER_NS + TIMER_NS * (d->slices++ % TIMER_STEPS) / TIMER_STEPS;
+	uint64_t delay_ns = d->timer_ns + d->timer_ns * (d->slices++ % TIMER_STEPS) / TIMER_STEPS;
 	const struct itimerspec once = {.it_value = timespec_of(delay_ns)};
 	if (d->kinds & DISTURB_TIMER)
 		timerfd_settime(d->timer, 0, &once, NULL);

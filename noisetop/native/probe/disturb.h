@@ -21,7 +21,9 @@ enum disturb {
 
 struct disturbance {
 	uint32_t kinds;
-	int sender_cpu; /* the other CPU */
+	int sender_cpu;    /* the other CPU */
+	uint32_t send_ns;  /* from one call, or wake-up, to the next of the other kind */
+	uint32_t timer_ns; /* from a slice's beginning to the timer's end, at least */
 	/* Ours. */
 	int timer;
 	uint32_t slices;

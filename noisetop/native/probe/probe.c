@@ -76,8 +76,8 @@ static PyObject *native_spin_start(PyObject *self, PyObject *args)
 	PyObject *threads;
 	struct disturbance disturbance = {0};
 	int group;
-	if (!PyArg_ParseTuple(args, "Oi|Ii", &threads, &group, &disturbance.kinds,
-			      &disturbance.sender_cpu))
+	if (!PyArg_ParseTuple(args, "OiIiII", &threads, &group, &disturbance.kinds,
+			      &disturbance.sender_cpu, &disturbance.send_ns, &disturbance.timer_ns))
 		return NULL;
 	Py_ssize_t count = PySequence_Size(threads);
 	if (count < 1 || count > NOISE_MAX_CPUS) {
