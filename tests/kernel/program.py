@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -64,6 +66,26 @@ def bpftool(*arguments: str) -> str:
     return done.stdout
 
 
+def loaded(*arguments: str) -> set[int]:
+    """Ids of the programs, or maps, of ours in the kernel, whoever loaded them."""
+    every = json.loads(bpftool("-j", *arguments, "list") or "[]")
+    return {one["id"] for one in every if one.get("name") in (OWN_PROGRAM_NAME, OWN_MAP_NAME)}
+
+
+def held(pid: int | str = "[0-9]*", kind: str = "prog") -> set[int]:
+    """Ids of the programs, or maps, that a process has descriptors of; default: any process."""
+    found = set()
+    for path in Path("/proc").glob(f"{pid}/fdinfo/*"):
+        with contextlib.suppress(OSError):
+            found |= {int(one) for one in re.findall(rf"(?m)^{kind}_id:\s+(\d+)", path.read_text())}
+    return found
+
+
+def is_loaded_by(pid: int) -> bool:
+    """Whether a process has a program of ours in the kernel."""
+    return bool(loaded("prog") & held(pid))
+
+
 def left_in_kernel() -> bool:
-    """Whether a program or a map of ours is loaded."""
-    return OWN_PROGRAM_NAME in bpftool("prog", "list") or OWN_MAP_NAME in bpftool("map", "list")
+    """Whether a program or a map of ours is loaded that no process holds."""
+    return any(loaded(kind) - held(kind=kind) for kind in ("prog", "map"))

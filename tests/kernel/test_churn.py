@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from noisetop.machine import system
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel.loads import stress
-from tests.kernel.program import bpftool, left_in_kernel, wait_for
+from tests.kernel.program import bpftool, held, wait_for
 
 pytestmark = pytest.mark.kernel
 
@@ -29,8 +30,13 @@ def forks() -> int:
 
 
 def remembered() -> int:
-    """Tasks in the map of the one tracer that runs."""
-    return len(json.loads(bpftool("map", "dump", "name", "noise_tasks", "-j")))
+    """Tasks in the map of this process's tracer."""
+    (tasks,) = [
+        one["id"]
+        for one in json.loads(bpftool("-j", "map", "list"))
+        if one.get("name") == "noise_tasks" and one["id"] in held(os.getpid(), "map")
+    ]
+    return len(json.loads(bpftool("map", "dump", "id", str(tasks), "-j")))
 
 
 def threads() -> int:
@@ -38,7 +44,6 @@ def threads() -> int:
 
 
 def test_what_has_ended_is_forgotten() -> None:
-    wait_for(lambda: not left_in_kernel(), "another noisetop to end")
     with Tracer(Target(system.online_cpus()), samples_cost=False) as tracer:
         tracer.start_window()
         before = forks()

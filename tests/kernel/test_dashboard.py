@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from noisetop.machine import system
-from tests.kernel.program import PROGRAM, left_in_kernel, wait_for
+from tests.kernel.program import PROGRAM, is_loaded_by, left_in_kernel, wait_for
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 CPU = str(max(system.online_cpus()))
 LEAVE_ALTERNATE_SCREEN = b"\x1b[?1049l"
@@ -65,7 +65,6 @@ class Terminal:
 @contextlib.contextmanager
 def terminal(*arguments: str, until: bytes = b"local_timer") -> Iterator[Terminal]:
     """noisetop in a terminal of 100 by 30 that shows its first sample."""
-    wait_for(lambda: not left_in_kernel(), "another noisetop to end")
     pid, master = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm-256color"
@@ -85,7 +84,7 @@ def terminal(*arguments: str, until: bytes = b"local_timer") -> Iterator[Termina
 
 def test_q_leaves_a_sane_terminal() -> None:
     with terminal("-c", CPU) as session:
-        assert left_in_kernel()
+        assert is_loaded_by(session.pid)
         os.write(session.master, b"q")
         wait_for(session.ended, "the end")
         assert session.status == 0
@@ -108,7 +107,7 @@ def test_a_signal_leaves_a_sane_terminal(number: signal.Signals) -> None:
 def test_a_signal_before_the_first_drawing_ends_it(number: signal.Signals) -> None:
     with terminal("-c", CPU, until=b"") as session:
         before = termios.tcgetattr(session.master)
-        wait_for(left_in_kernel, "the programs to be loaded")
+        wait_for(lambda: is_loaded_by(session.pid), "the programs to be loaded")
         os.kill(session.pid, number)
         wait_for(session.ended, "the end")
         assert session.status == 0

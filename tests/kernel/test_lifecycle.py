@@ -14,23 +14,18 @@ import pytest
 from noisetop.machine import system
 from noisetop.recording.open import open_recording
 from tests.kernel.loads import workload
-from tests.kernel.program import PROGRAM, left_in_kernel, run, started, wait_for
+from tests.kernel.program import PROGRAM, is_loaded_by, left_in_kernel, run, started, wait_for
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 CPU = str(max(system.online_cpus()))
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays() -> None:
-    wait_for(lambda: not left_in_kernel(), "another noisetop to end")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_recording(tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "trace.json"
     with started("record", "-c", CPU, "-o", path, until="recording") as process:
-        assert left_in_kernel()
+        assert is_loaded_by(process.pid)
         process.send_signal(number)
         assert process.wait(timeout=30) == 0
     wait_for(lambda: not left_in_kernel(), "the programs to be gone")
@@ -125,7 +120,7 @@ def test_a_kill_at_the_start_leaves_no_file_or_one_that_can_be_read(tmp_path: Pa
     """The programs are loaded, and the window has hardly begun."""
     path = tmp_path / "run.noisetop"
     process = subprocess.Popen([PROGRAM, "record", "-c", CPU, "-o", path])
-    wait_for(left_in_kernel, "a program in the kernel")
+    wait_for(lambda: is_loaded_by(process.pid), "a program in the kernel")
     process.kill()
     process.wait()
     for left in tmp_path.iterdir():

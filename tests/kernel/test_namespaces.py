@@ -14,7 +14,7 @@ import pytest
 from noisetop.machine import system
 from tests.kernel.program import PROGRAM, run
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 CPU = str(max(system.online_cpus()))
 BUSY = f"taskset -c {CPU} {sys.executable} -c 'while True: pass'"

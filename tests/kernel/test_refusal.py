@@ -15,7 +15,7 @@ from noisetop.machine import system
 from tests.kernel.loads import workload
 from tests.kernel.program import PROGRAM
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 BTF = Path("/sys/kernel/btf/vmlinux")
 CPUS = system.online_cpus()
