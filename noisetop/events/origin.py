@@ -69,12 +69,12 @@ class OriginJoin:
         fresh = [one.noise_class == _THREAD for one in self.sources[len(self._threads) :]]
         self._threads = np.append(self._threads, np.array(fresh, bool))
         ran = table["tid"] * self._threads.take(table["source"])
-        columns = [
-            np.ascontiguousarray(one)
-            for one in (table["source"], table["trigger"], table["victim_tid"], ran)
-        ]
+        sources, triggers, victims = table["source"], table["trigger"], table["victim_tid"]
         numbers = self._encoder.numbers(
-            columns, lambda row: self._origin(*(one.item(row) for one in columns))
+            (sources, triggers, victims, ran),
+            lambda row: self._origin(
+                sources.item(row), triggers.item(row), victims.item(row), ran.item(row)
+            ),
         )
         return numbers.astype(np.uint8)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
 from noisetop.counters.calibration import CALIBRATION, Calibration
 from noisetop.counters.period import PeriodCounters, Totals
 from noisetop.events.interruption import OTHER_TID, Interruptions
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.victim_time import VictimTime, merged
 from noisetop.events.victim_time import folded as victims_folded
 from noisetop.events.waits import WaitBook
@@ -16,7 +17,7 @@ from noisetop.live.causes import LiveCauses
 from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.sample import Sample
 from noisetop.machine.namespaces import is_first
-from noisetop.machine.system import task_exists
+from noisetop.machine.system import process_ids, task_exists
 from noisetop.summary.fold import folded
 from noisetop.summary.short_lived import StartedTasks
 from noisetop.summary.summary import Summarizer, Summary
@@ -51,9 +52,10 @@ def _worst(victims: list[VictimTime], most: int) -> set[int]:
     return {one.tid for one in ordered[:most]}
 
 
-def _nobody_knows(_tid: int) -> bool:
-    """In a PID namespace /proc does not tell which of the kernel's tasks live."""
-    return False
+def _lives(directory: TaskDirectory) -> Callable[[int], bool]:
+    """Tells by tid which tasks there are. In a PID namespace nobody knows."""
+    processes = process_ids() if is_first("pid") else frozenset()
+    return lambda tid: (directory.pid(tid) or tid) in processes and task_exists(tid)
 
 
 @dataclass(slots=True)
@@ -161,9 +163,8 @@ class TracerFeed:
         names = max(reader.namer.name_count, len(reader.join.triggers), tasks)
         if names <= 2 * _REMEMBERED and len(reader.namer.sources) <= 2 * kept + _NEW_NAMES:
             return
-        is_alive = task_exists if is_first("pid") else _nobody_knows
         total = folded(self._total, calibration, self._total_start_ns, kept)
-        reader.forget(total.told_as, is_alive, _REMEMBERED)
+        reader.forget(total.told_as, _lives(self.tracer.directory), _REMEMBERED)
         self._living = max(reader.task_names.task_count - _REMEMBERED, 0)
         self._total = total.continued(reader.namer.sources, reader.join.triggers)
         self._total_victims = {
