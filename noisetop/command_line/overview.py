@@ -21,7 +21,7 @@ DESCRIPTION = (
     "there are any, otherwise all online CPUs."
 )
 PRIVILEGES = (
-    "top, record and diagnose without a FILE need root, or CAP_BPF and CAP_PERFMON. "
+    "top, record and diagnose without a FILE need root, or CAP_BPF, CAP_PERFMON and CAP_SYSLOG. "
     "The other commands run without privileges."
 )
 EXAMPLES = (

@@ -51,7 +51,7 @@ Index = npt.NDArray[np.int64]
 
 _NOTHING = -1
 _CARRIED = 4096
-_URGENT = 16
+_URGENT, _USER = 16, 32
 """Above any origin."""
 
 _KERNEL_THREADS = (
@@ -70,8 +70,12 @@ def is_program(path: Path) -> bool:
         and path[0] == "thread"
         and path[1] != THROTTLED
         and path != UNATTRIBUTED.path
-        and not path[1].startswith(_KERNEL_THREADS)
+        and not _is_like_kernel(path[1])
     )
+
+
+def _is_like_kernel(name: str) -> bool:
+    return name.startswith(_KERNEL_THREADS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,8 @@ class Share:
     """That of its program, innermost function first; empty: not known."""
     user: bool = False
     """Whether it is known to be no thread of the kernel, whatever it is called."""
+    sender_poses: bool = False
+    """Whether the trigger is a program with the name of a thread of the kernel."""
 
     @property
     def cause(self) -> Path:
@@ -149,7 +155,7 @@ class Share:
     def sender(self) -> int:
         """Tid of who caused it, behind a worker thread that of who queued the work; 0: nobody. Who
         woke a program did not cause it."""
-        if self.path[0] == "thread" and not self.path[1:2][0].startswith("kworker/"):
+        if self.path[0] == "thread" and (self.user or not self.path[1].startswith("kworker/")):
             return 0
         number = self.trigger.origin.rpartition(" ")[2]
         return int(number) if number.isdecimal() else self.trigger.tid
@@ -317,8 +323,8 @@ class Collector:
             return
         ran = self._ran(table)
         urgent = np.isin(table["victim_tid"], list(self.urgent))
-        whose = table["origin"] + _URGENT * urgent
         threads = _are_threads(self.sources).take(table["source"]) & (table["tid"] != 0)
+        whose = table["origin"] + _URGENT * urgent + _USER * self._are_users(table, threads)
         self._totals.add(table, Places(ran, whose, self._blocks(table), threads))
         self._started.add(select(table, threads), self.directory)
         # What an interrupt ran begins with it, and counts once.
@@ -378,8 +384,13 @@ class Collector:
     def _entry(self, key: GroupKey, calibration: Calibration) -> EntryCost | None:
         return calibration.entry(entry_kind(self.sources[key.source]))
 
-    def _is_user(self, tasks: Sequence[TriggerSummary]) -> bool:
-        info = self.directory.infos.get(tasks[0].trigger.tid) if tasks else None
+    def _are_users(self, table: Interruptions, threads: npt.NDArray[np.bool_]) -> Index:
+        """By row 1 where a thread ran that is known to be none of the kernel."""
+        tids = [tid for tid in np.unique(table["tid"][threads]).tolist() if self._is_user(tid)]
+        return (threads & np.isin(table["tid"], np.array(tids, np.uint32))).astype(np.int64)
+
+    def _is_user(self, tid: int) -> bool:
+        info = self.directory.infos.get(tid)
         return info is not None and not info.kernel
 
     def _share(self, key: GroupKey, totals: GroupTotals, entry: EntryCost | None) -> Share:
@@ -399,11 +410,12 @@ class Collector:
             period_ns=self._intervals.period_ns(cpu, ran if ran != _NOTHING else source),
             blocks_ns=totals.blocks_ns,
             origin=Origin(whose % _URGENT),
-            urgent=whose >= _URGENT,
+            urgent=bool(whose & _URGENT),
             entries=totals.entries,
             entry=entry,
             tasks=totals.tasks,
-            user=self._is_user(totals.tasks),
+            user=bool(whose & _USER),
+            sender_poses=_is_like_kernel(who.task) and self._is_user(who.tid),
         )
 
 

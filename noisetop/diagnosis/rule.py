@@ -78,7 +78,7 @@ class Match:
 
     def _sent(self, share: Share) -> bool:
         who = share.trigger
-        names = (who.task, who.work, who.context)
+        names = ("" if share.sender_poses else who.task, who.work, who.context)
         return (
             not self.sender or any(_any_like(self.sender, name) for name in names if name)
         ) and (not self.stack or any(_any_like(self.stack, name) for name in share.stack))

@@ -5,12 +5,13 @@ The live view and recordings are read by the same code, so they cannot differ.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from noisetop._tables import split_by_kind
-from noisetop.events.interruption import Interruptions
+from noisetop.events.interruption import Interruptions, Source
 from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import OriginJoin
 from noisetop.events.source_names import Namer, Names
@@ -81,6 +82,21 @@ class RecordReader:
     def tasks(self) -> dict[int, str]:
         """The last name of each tid; grows while records are read."""
         return self.task_names.latest
+
+    def forget(
+        self, told_as: Callable[[Source], Source], is_alive: Callable[[int], bool], kept: int
+    ) -> None:
+        """Begins with new lists of sources and triggers, which tables index from now on, and
+        forgets the names of tasks that are gone, but for the ``kept`` latest ones.
+
+        ``told_as``: what a source that ran before is called; ``is_alive``: whether there is a task
+        of that number.
+        """
+        self.namer.forget()
+        self.join.forget()
+        self.task_names.forget(is_alive, kept)
+        self.victims.forget(self.namer, told_as, is_alive)
+        self.origin = OriginJoin(self.namer.sources, self.join.triggers, self.task_names)
 
     def restart(self, start_ns: int = 0, *, follows: bool = False) -> None:
         """The next call begins from the first record again. The window begins at ``start_ns``;

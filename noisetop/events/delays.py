@@ -74,6 +74,22 @@ class DelayFinder:
         for cpu in np.unique(running["cpu"]).tolist():
             self._by_cpu.setdefault(cpu, _Ran()).add(select(running, running["cpu"] == cpu))
 
+    def renumber(self, numbers: npt.NDArray[np.uint32]) -> None:
+        """Sources have other numbers from now on: at the place of the one that they had."""
+        for ran in self._by_cpu.values():
+            ran.tables = [table.copy() for table in ran.tables]
+            for table in ran.tables:
+                table["source"] = numbers.take(table["source"])
+
+    def sources(self) -> set[int]:
+        """Numbers of all that ran."""
+        return {
+            number
+            for ran in self._by_cpu.values()
+            for table in ran.tables
+            for number in np.unique(table["source"]).tolist()
+        }
+
     def with_rows(self, table: Interruptions) -> DelayFinder:
         """Another one that knows these as well."""
         other = DelayFinder(

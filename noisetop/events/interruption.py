@@ -35,6 +35,8 @@ INTERRUPTION = np.dtype(
 
 CLASSES = ("nmi", "irq", "ipi", "timer", "softirq", "thread", "fault", "entry", "hardware")
 """Order of the classes: what interrupts everything else first."""
+OTHER, OTHER_TID = "other", 0
+"""What stands for sources and tasks of a running trace beyond a bound; no victim has that tid."""
 FAULT = "fault"
 """The class of what tasks do themselves."""
 ENTRY = "entry"
@@ -89,6 +91,11 @@ class Source(NamedTuple):
     def label(self) -> str:
         """The path in one line."""
         return " › ".join(self.path)
+
+    @property
+    def other(self) -> Source:
+        """Stands for all of its class that is not told apart."""
+        return Source((self.noise_class, OTHER))
 
 
 UNATTRIBUTED = Source(("thread", "unattributed"))

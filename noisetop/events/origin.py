@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -70,17 +69,22 @@ class OriginJoin:
         fresh = [one.noise_class == _THREAD for one in self.sources[len(self._threads) :]]
         self._threads = np.append(self._threads, np.array(fresh, bool))
         ran = table["tid"] * self._threads.take(table["source"])
-        columns = table["source"], table["trigger"], table["victim_tid"], ran
-        return self._encoder.numbers(columns, lambda row: self._origin(table[row])).astype(np.uint8)
+        sources, triggers, victims = table["source"], table["trigger"], table["victim_tid"]
+        numbers = self._encoder.numbers(
+            (sources, triggers, victims, ran),
+            lambda row: self._origin(
+                sources.item(row), triggers.item(row), victims.item(row), ran.item(row)
+            ),
+        )
+        return numbers.astype(np.uint8)
 
-    def _origin(self, row: Any) -> Origin:
-        source, trigger = self.sources[row["source"]], self.triggers[row["trigger"]]
-        victim = int(row["victim_tid"])
+    def _origin(self, source_number: int, trigger_number: int, victim: int, tid: int) -> Origin:
+        source, trigger = self.sources[source_number], self.triggers[trigger_number]
         by_class = _BY_CLASS.get(source.noise_class)
         if by_class is not None:
             return by_class
         if source.noise_class == _THREAD:
-            return self._of_thread(source, trigger, int(row["tid"]), victim)
+            return self._of_thread(source, trigger, tid, victim)
         if source.noise_class == "softirq" and len(source.path) == 2:
             return self._of_softirq(source.path[1], trigger, victim)
         if trigger == Trigger() and source.path == ("timer", "local_timer"):

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from noisetop.events.interruption import (
     INTERRUPTION,
+    OTHER,
     UNATTRIBUTED,
     Flag,
     Interruptions,
@@ -18,6 +19,7 @@ from noisetop.events.interruption import (
 )
 from noisetop.events.layout import Events, Layout, SourceKind
 from noisetop.events.symbols import SymbolTable
+from noisetop.events.task_names import PF_KTHREAD, started_ns
 from noisetop.tables.dictionary import Column, DictionaryEncoder
 
 _COPIED = ("start_ns", "gross_ns", "net_ns", "victim_tid", "tid", "cpu", "level", "flags")
@@ -29,8 +31,12 @@ _COLUMNS = 7
 _NUMBER, _COMM, _TASK = 1, 2, 4
 OWN = "own"
 """Second step of the path of noisetop's own threads."""
+_RESERVED = ("throttled", "self", OWN, OTHER, UNATTRIBUTED.path[1])
+"""Second steps of paths that are no names of tasks."""
 _OWN = 1 << 7
 """Among the flags that a path depends on."""
+_YOUNG_NS = 1_000_000_000
+"""A task that is younger need not stay."""
 _TRAITS = {"none": 0, "irq": _NUMBER | _COMM, "task": _COMM | _TASK}
 """Whether an identity's number counts, whether its comm does, and whether that is a task: then the
 number counts only where it is the idle one. All others: the number."""
@@ -51,29 +57,46 @@ class Namer:
 
     layout: Layout
     names: Names
+    most_names: int | None = None
+    """How many names of tasks that are not the kernel's are told apart until forget() is called, an
+    eighth of them of tasks that have just begun; None: all."""
     sources: list[Source] = field(default_factory=list)
     _index: dict[Source, int] = field(default_factory=dict)
     _encoder: DictionaryEncoder = field(default_factory=lambda: DictionaryEncoder(_COLUMNS))
     _own: set[int] = field(default_factory=set)
     """Threads of the noisetop that traced."""
+    _began_ns: dict[int, int] = field(default_factory=dict)
+    """By tid of tasks that are not the kernel's, where names are bounded."""
+    _kernel: set[int] = field(default_factory=set)
+    """Tids of the kernel's threads, likewise."""
+    _named: list[int] = field(default_factory=lambda: [0, 0])
+    """Names of tasks that are told apart by now: of young ones and of all others."""
     _traits: npt.NDArray[np.uint8] = field(init=False)
     """By kind: what its path depends on."""
 
     def __post_init__(self) -> None:
         if self.layout.slept_new is not None:
-            self._intern(UNATTRIBUTED)  # beforehand: what is read ahead names others meanwhile
+            self.number_of(UNATTRIBUTED)  # beforehand: what is read ahead names others meanwhile
         self._traits = np.zeros(256, np.uint8)
         for number, kind in self.layout.kinds.items():
             self._traits[number] = _TRAITS.get(kind.identity, _NUMBER)
 
     def note_own(self, names: npt.NDArray[np.void], own_pid: int) -> None:
-        """Learns from records of ``struct noise_task_name`` which threads are those of a process;
-        numbers are given to other tasks later."""
+        """Learns from records of ``struct noise_task_name`` which threads are those of a process,
+        and how old tasks are; numbers are given to other tasks later."""
+        if self.most_names is not None:
+            self._note_ages(names)
         mine = names["tgid"] == own_pid
         if self._own:
             self._own.difference_update(names["tid"][~mine].tolist())
         if own_pid:
             self._own.update(names["tid"][mine].tolist())
+
+    def _note_ages(self, names: npt.NDArray[np.void]) -> None:
+        is_kernel = names["task_flags"] & PF_KTHREAD != 0
+        self._kernel.difference_update(names["tid"][~is_kernel].tolist())
+        self._kernel.update(names["tid"][is_kernel].tolist())
+        self._began_ns |= zip(names["tid"].tolist(), started_ns(names), strict=True)
 
     def interruptions(self, events: Events) -> Interruptions:
         """The same intervals with their sources resolved, in the same order, without triggers."""
@@ -85,11 +108,26 @@ class Namer:
             table["level"][carries] ^= np.uint8(mark)
             table["flags"][carries] |= np.uint8(Flag.ENTRY)
         table["source"] = self._encoder.numbers(
-            self._columns(events), lambda row: self._intern(self._source_of(events[row]))
+            self._columns(events), lambda row: self.number_of(self._source_of(events[row]))
         )
         return table
 
-    def _intern(self, source: Source) -> int:
+    @property
+    def name_count(self) -> int:
+        """What is remembered since forget() was called."""
+        return max(len(self._encoder), len(self._began_ns))
+
+    def forget(self) -> None:
+        """Begins with a new list of sources; tables made from now on index that one."""
+        self.sources, self._index = [], {}
+        self._began_ns.clear()
+        self._named = [0, 0]
+        self._encoder = DictionaryEncoder(_COLUMNS)
+        if self.layout.slept_new is not None:
+            self.number_of(UNATTRIBUTED)
+
+    def number_of(self, source: Source) -> int:
+        """Its place in the list, at the end where it is new."""
         if source not in self._index:
             self._index[source] = len(self.sources)
             self.sources.append(source)
@@ -134,9 +172,25 @@ class Namer:
         tid = int(event["id"]) & _TID_MASK
         if not tid:
             return Source(("thread", "throttled"))
+        if comm in _RESERVED:
+            comm = f'"{comm}"'
         if event["flags"] & Flag.SELF:
-            return Source(("thread", "self", comm))
-        return Source(("thread", OWN, comm) if tid in self._own else ("thread", comm))
+            return self._bounded(Source(("thread", "self", comm)), event)
+        if tid in self._own:
+            return Source(("thread", OWN, comm))
+        return self._bounded(Source(("thread", comm)), event)
+
+    def _bounded(self, source: Source, event: np.void) -> Source:
+        """A task goes by ``other`` once too many names are known; sooner where it has just begun,
+        so that a storm of short ones does not hide what stays."""
+        tid = int(event["id"]) & _TID_MASK
+        if self.most_names is None or source in self._index or tid in self._kernel:
+            return source
+        is_old = int(event["start_ns"]) - self._began_ns.get(tid, 0) >= _YOUNG_NS
+        if self._named[is_old] >= (self.most_names if is_old else self.most_names // 8):
+            return source.other
+        self._named[is_old] += 1
+        return source
 
     def _steps(self, kind: SourceKind, number: int, comm: str) -> tuple[str, ...]:
         """Path of something on its own, without what was around it."""

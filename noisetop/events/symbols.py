@@ -115,6 +115,6 @@ def read_kallsyms(path: Path = KALLSYMS) -> SymbolTable:
         lines = _TEXT_LINE.findall(path.read_bytes())
     except OSError:
         return SymbolTable()
-    if not any(int(line[:16], 16) for line in lines[:1]):
+    if not any(_address_of(line) for line in lines[:1]):
         return SymbolTable()
     return SymbolTable(b"\n".join(lines) + b"\n")

@@ -4,6 +4,7 @@ And what they belong to: process, parent, control group."""
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ from noisetop.events.layout import Events
 
 _REMEMBERED = 4
 """Names of one number: older ones are forgotten, so that memory is bounded by the numbers."""
-_PF_KTHREAD = 0x00200000
+PF_KTHREAD = 0x00200000
 """``include/linux/sched.h``."""
 
 
@@ -35,13 +36,14 @@ class TaskInfo:
     """When it was started, CLOCK_MONOTONIC, to 1 µs; 0: not known."""
 
 
-def _started(records: npt.NDArray[np.void]) -> list[int]:
-    """When the tasks of these records were started, 0 where they do not tell."""
+def started_ns(records: npt.NDArray[np.void]) -> list[int]:
+    """When the tasks of these records (``struct noise_task_name``) were started, CLOCK_MONOTONIC,
+    0 where they do not tell."""
     if "age_us" not in (records.dtype.names or ()):
         return [0] * len(records)
     age_ns = records["age_us"].astype(np.uint64) * np.uint64(1000)
-    started_ns: list[int] = (records["time_ns"] - np.minimum(age_ns, records["time_ns"])).tolist()
-    return started_ns
+    started: list[int] = (records["time_ns"] - np.minimum(age_ns, records["time_ns"])).tolist()
+    return started
 
 
 @dataclass(slots=True)
@@ -57,6 +59,8 @@ class TaskNames:
     _since_ns: dict[int, list[int]] = field(default_factory=dict)
     _names: dict[int, list[str]] = field(default_factory=dict)
     _renamed: set[int] = field(default_factory=set)
+    _told: dict[int, None] = field(default_factory=dict)
+    """Tids, those told of longest ago first."""
 
     def add(self, records: Events, told: np.dtype[np.void] | None = None) -> None:
         """Takes records that tell names; ``told`` is the type of ``struct noise_task_name``, None
@@ -70,12 +74,29 @@ class TaskNames:
             strict=True,
         ):
             self._add(tid, task_name(comm), time_ns)
+            self._told.pop(tid, None)
+            self._told[tid] = None
+
+    @property
+    def task_count(self) -> int:
+        """Tasks known by name."""
+        return len(self._told)
+
+    def forget(self, is_alive: Callable[[int], bool], kept: int) -> None:
+        """Forgets tasks that are gone, but for the ``kept`` ones told of last. The kernel side may
+        not tell again of those that live."""
+        for tid in list(self._told)[: -kept or None]:
+            if not is_alive(tid):
+                for about in (self.latest, self.infos, self._since_ns, self._names, self._told):
+                    about.pop(tid, None)
+                self._renamed.discard(tid)
+        self.version += 1
 
     def _add_infos(self, records: npt.NDArray[np.void]) -> None:
         columns = ("tid", "tgid", "parent_tgid", "task_flags", "cgroup")
-        rows = zip(*(records[name].tolist() for name in columns), _started(records), strict=True)
-        for tid, tgid, parent, flags, cgroup, started_ns in rows:
-            info = TaskInfo(tgid, parent, bool(flags & _PF_KTHREAD), cgroup, started_ns)
+        rows = zip(*(records[name].tolist() for name in columns), started_ns(records), strict=True)
+        for tid, tgid, parent, flags, cgroup, began_ns in rows:
+            info = TaskInfo(tgid, parent, bool(flags & PF_KTHREAD), cgroup, began_ns)
             if self.infos.get(tid) != info:
                 self.version += 1
             self.infos[tid] = info

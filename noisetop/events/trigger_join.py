@@ -30,7 +30,7 @@ _CONTEXTS = {"SOFTIRQ": "a softirq", "IRQ": "an interrupt", "NMI": "an NMI", "UN
 _IDLE_LOOP = "the idle loop"
 RECENT_NS = 1_000_000_000
 """Events that reach back no further than this before the newest trigger find theirs in any case."""
-_REMEMBERED = 1 << 16
+_REMEMBERED = 1 << 14
 _ANSWERED_ONCE = ("csd",)
 """Kinds of events each of which has a trigger of its own."""
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -135,6 +135,16 @@ class TriggerJoin:
         self._tails.clear()
         self.victim_stacks.clear()
         self._links = _Join(self.layout.trigger)
+
+    def forget(self) -> None:
+        """Begins with a new list of triggers; what join() returns from now on indexes that one."""
+        old, self.triggers, self._index = self.triggers, [Trigger()], {}
+        self._tick, self._wheel = (self._intern(Trigger(context=name)) for name in CLOCKS)
+        self._encoders.clear()
+        for inner, tail in self._tails.items():
+            numbers = [self._intern(old[number]) if number else 0 for number in tail["trigger"]]
+            self._tails[inner] = tail.copy()
+            self._tails[inner]["trigger"] = numbers
 
     def _intern(self, trigger: Trigger) -> int:
         if trigger not in self._index:

@@ -8,8 +8,8 @@ waits, the interruptions take their part.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from noisetop.events.delays import DelayFinder, Delays, Times
 from noisetop.events.interruption import (
     INTERRUPTION,
+    OTHER_TID,
     SIDE_LEVEL,
     UNATTRIBUTED,
     Flag,
@@ -25,6 +26,7 @@ from noisetop.events.interruption import (
 )
 from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import Origin
+from noisetop.events.source_names import Namer
 from noisetop.events.task_names import TaskNames
 from noisetop.tables.rows import select
 
@@ -37,6 +39,12 @@ _THROTTLED = Source(("thread", "throttled"))
 _SOFTIRQ_LEVEL = 2
 _CONTINUED = int(Flag.CONTINUED)
 _NO_WAITS = ("blocked", "exited")
+_NOISE = tuple(
+    (origin, origin.label) for origin in Origin if origin not in (Origin.SELF, Origin.UNATTRIBUTED)
+)
+_AT_ONCE = 512
+"""Waits whose causes are found in one go: that takes memory and time for each pair of a wait and of
+a task that ran meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,13 @@ class VictimTime:
     def contention_ns(self) -> int:
         """In which another task had its CPU."""
         return sum(self.contention.values())
+
+    def told_as(self, name: Callable[[Source], Source]) -> VictimTime:
+        """The same with other names for those that competed, which may be one for several."""
+        contention: Counter[Source] = Counter()
+        for source, ns in self.contention.items():
+            contention[name(source)] += ns
+        return replace(self, contention=dict(contention))
 
     def adds_up(self) -> bool:
         """Whether its parts are its wall."""
@@ -186,6 +201,23 @@ class VictimBook:
         self._told_until.clear()
         self.told.clear()
 
+    def forget(
+        self,
+        namer: Namer,
+        told_as: Callable[[Source], Source],
+        is_alive: Callable[[int], bool],
+    ) -> None:
+        """``sources`` is another list from now on, in which sources are what ``told_as`` says.
+        Right after close(): threads that are gone and whose end was not told are forgotten."""
+        numbers = np.zeros(len(self.sources), np.uint32)
+        for number in self._finder.sources():
+            numbers[number] = namer.number_of(told_as(self.sources[number]))
+        self._finder.renumber(numbers)
+        self.sources = namer.sources
+        waiting = {one.tid for one in self._waits}
+        for tid in [tid for tid in self._accounts if tid not in waiting and not is_alive(tid)]:
+            del self._accounts[tid]
+
     def add(self, table: Interruptions, waits: Events) -> None:
         """Takes interruptions, whose origins are known, and waits in the order of their end."""
         self._finder.add(table)
@@ -273,7 +305,12 @@ class VictimBook:
             self._begin(one)
             if one.reason not in _NO_WAITS and (part := self._wait(one)) is not None:
                 by_cpu.setdefault(one.cpu, []).append(part)
-        return [row for cpu, some in by_cpu.items() for row in self._attribute(finder, cpu, some)]
+        return [
+            row
+            for cpu, some in by_cpu.items()
+            for first in range(0, len(some), _AT_ONCE)
+            for row in self._attribute(finder, cpu, some[first : first + _AT_ONCE])
+        ]
 
     def _wait(self, one: _Record) -> _WaitPart | None:
         """Accounts a wait as such; the part of it whose causes are to be found."""
@@ -314,17 +351,16 @@ class VictimBook:
         ns = delays.ns.copy()
         if len(delays.kinds):
             ns[np.flatnonzero(switched), rivals.argmax(axis=1)[switched]] += left[switched]
-        for kind, told in enumerate(delays.kinds):
-            sums = _by_place(place, ns[:, kind], len(accounts))
-            for (_, one), total in zip(accounts.items(), sums, strict=True):
-                if total:
-                    one.account.delay(*self._seen_by(one.record.tid, told), total)
-        for (_, one), total in zip(
-            accounts.items(),
-            _by_place(place, np.where(switched, 0, left), len(accounts)),
-            strict=True,
-        ):
-            one.account.unattributed_ns += total
+        sums = np.zeros((len(accounts), len(delays.kinds) + 1), np.int64)
+        np.add.at(sums, place, np.column_stack([ns, np.where(switched, 0, left)]))
+        some = list(accounts.values())
+        for one, unattributed_ns in zip(some, sums[:, -1].tolist(), strict=True):
+            one.account.unattributed_ns += unattributed_ns
+        sums = sums[:, :-1]
+        for at, kind in np.argwhere(sums).tolist():
+            one = some[at]
+            told = self._seen_by(one.record.tid, delays.kinds[kind])
+            one.account.delay(*told, int(sums[at, kind]))
 
     def _kinds(self, table: Interruptions) -> list[Source | tuple[int, int]]:
         """By row: the task that competes, or the origin of an interruption and, if that is its
@@ -377,6 +413,11 @@ class VictimBook:
         origin = int(Origin.UNATTRIBUTED)
         return (start_ns, ns, ns, source, one.tid, 0, one.cpu, 0, flags, 0, 0, origin)
 
+    @property
+    def living(self) -> Set[int]:
+        """Right after close(): threads whose end was not told."""
+        return self._accounts.keys()
+
     def close(self, until_ns: int) -> dict[int, VictimTime]:
         """Where the time went since the last call, by tid; everything up to ``until_ns`` is
         settled. The result is in ``told`` as well."""
@@ -409,11 +450,7 @@ def _told(tid: int, account: _Account) -> VictimTime:
         tid=tid,
         wall_ns=account.wall_ns,
         on_cpu_ns=left_ns,
-        noise_ns={
-            origin.label: noise[origin]
-            for origin in Origin
-            if origin not in (Origin.SELF, Origin.UNATTRIBUTED)
-        },
+        noise_ns={label: noise[origin] for origin, label in _NOISE},
         self_ns=noise[Origin.SELF],
         contention=dict(account.contention),
         throttled_ns=account.throttled_ns,
@@ -441,29 +478,38 @@ def merged(one: Mapping[int, VictimTime], other: Mapping[int, VictimTime]) -> di
     """Two periods, one after the other, as one."""
     found = dict(one)
     for tid, later in other.items():
-        found[tid] = _added(found[tid], later) if tid in found else later
+        found[tid] = _added(tid, [found[tid], later]) if tid in found else later
     return found
 
 
-def _added(one: VictimTime, other: VictimTime) -> VictimTime:
-    noise = Counter(dict(one.noise_ns))
-    noise.update(other.noise_ns)
-    contention = Counter(dict(one.contention))
-    contention.update(other.contention)
-    ran_on = Counter(dict(one.ran_on))
-    ran_on.update(other.ran_on)
+def folded(victims: Mapping[int, VictimTime], kept: Set[int]) -> dict[int, VictimTime]:
+    """All victims but the ``kept`` ones as OTHER_TID."""
+    found = {tid: time for tid, time in victims.items() if tid in kept}
+    if rest := [time for tid, time in victims.items() if tid not in kept]:
+        found[OTHER_TID] = _added(OTHER_TID, rest)
+    return found
+
+
+def _added(tid: int, parts: Sequence[VictimTime]) -> VictimTime:
+    noise: Counter[str] = Counter()
+    contention: Counter[Source] = Counter()
+    ran_on: Counter[int] = Counter()
+    for one in parts:
+        ran_on.update(one.ran_on)
+        noise.update(one.noise_ns)
+        contention.update(one.contention)
     return VictimTime(
-        tid=one.tid,
-        wall_ns=one.wall_ns + other.wall_ns,
-        on_cpu_ns=one.on_cpu_ns + other.on_cpu_ns,
+        tid=tid,
+        wall_ns=sum(one.wall_ns for one in parts),
+        on_cpu_ns=sum(one.on_cpu_ns for one in parts),
         noise_ns=dict(noise),
-        self_ns=one.self_ns + other.self_ns,
+        self_ns=sum(one.self_ns for one in parts),
         contention=dict(contention),
-        throttled_ns=one.throttled_ns + other.throttled_ns,
-        blocked_ns=one.blocked_ns + other.blocked_ns,
-        unattributed_ns=one.unattributed_ns + other.unattributed_ns,
-        run_ns=one.run_ns + other.run_ns,
-        delay_ns=one.delay_ns + other.delay_ns,
+        throttled_ns=sum(one.throttled_ns for one in parts),
+        blocked_ns=sum(one.blocked_ns for one in parts),
+        unattributed_ns=sum(one.unattributed_ns for one in parts),
+        run_ns=sum(one.run_ns for one in parts),
+        delay_ns=sum(one.delay_ns for one in parts),
         ran_on=dict(ran_on),
     )
 

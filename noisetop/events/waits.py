@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisetop.events.interruption import Flag
+from noisetop.events.interruption import OTHER_TID, Flag
 from noisetop.events.layout import Events
 from noisetop.tables.rows import select
 
@@ -84,6 +84,13 @@ class WaitBook:
         for reason, total_ns in wait.total_ns.items():
             self._total_ns[tid, reason] = self._total_ns.get((tid, reason), 0) + total_ns
         self._max_ns[tid] = max(self._max_ns.get(tid, 0), wait.max_ns)
+
+    def fold(self, kept: Set[int]) -> None:
+        """The waits of all but the ``kept`` victims become those of OTHER_TID."""
+        tasks = self.by_task()
+        self.clear()
+        for tid, wait in tasks.items():
+            self._add_task(tid if tid in kept else OTHER_TID, wait)
 
     def clear(self) -> None:
         """Forgets everything."""

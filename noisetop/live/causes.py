@@ -49,6 +49,10 @@ class LiveCauses:
         """Forgets what was collected."""
         self._collector = self.latest = None
 
+    def forget(self) -> None:
+        """Collects anew, as the lists of the reader are others now; the last judgement stays."""
+        self._collector = None
+
     def add(
         self,
         table: Interruptions,

@@ -3,21 +3,60 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
-from noisetop.counters.calibration import BY_NET, CALIBRATION
+from noisetop.counters.calibration import BY_NET, CALIBRATION, Calibration
 from noisetop.counters.period import PeriodCounters, Totals
-from noisetop.events.interruption import Interruptions
+from noisetop.events.interruption import OTHER_TID, Interruptions
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.victim_time import ANY_TASK, VictimTime, merged
+from noisetop.events.victim_time import folded as victims_folded
 from noisetop.events.waits import WaitBook
 from noisetop.live.causes import LiveCauses
 from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.sample import Sample
+from noisetop.machine.namespaces import is_first
+from noisetop.machine.system import process_ids, task_exists
 from noisetop.summary.cpu_victim import Claims, CpuVictims
+from noisetop.summary.fold import folded
+from noisetop.summary.short_lived import StartedTasks
 from noisetop.summary.summary import Summarizer, Summary
 from noisetop.tables.rows import joined
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.tracer import Tracer
+
+_NAMES, _NAMES_PER_CPU = 256, 64
+"""Sources that the totals tell apart."""
+_NEW_NAMES = 512
+"""Names of tasks that are told apart beside those."""
+_REMEMBERED = 4096
+"""Tasks that are gone, and triggers, that are remembered."""
+_STARTED = 512
+"""Tasks that began, which are told apart where they are counted by name."""
+_VICTIMS, _GONE = 2048, 64
+"""Victims that a sample tells apart: threads that live, and threads that are gone."""
+
+
+def _named(victims: Mapping[int, VictimTime], living: Set[int]) -> set[int]:
+    """Those that are told apart; empty where all are."""
+    gone = [one for one in victims.values() if one.tid not in living and one.tid != OTHER_TID]
+    if len(gone) <= 2 * _GONE and len(victims) <= 2 * _VICTIMS:
+        return set()
+    lives = [one for one in victims.values() if one.tid in living]
+    return _worst(lives, _VICTIMS) | _worst(gone, _GONE)
+
+
+def _worst(victims: list[VictimTime], most: int) -> set[int]:
+    """Those that lost most time."""
+    ordered = sorted(victims, key=lambda one: (one.on_cpu_ns - one.wall_ns, one.tid))
+    return {one.tid for one in ordered[:most]}
+
+
+def _lives(directory: TaskDirectory) -> Callable[[int], bool]:
+    """Tells by tid which tasks there are. In a PID namespace nobody knows."""
+    processes = process_ids() if is_first("pid") else frozenset()
+    return lambda tid: (directory.pid(tid) or tid) in processes and task_exists(tid)
 
 
 @dataclass(slots=True)
@@ -46,9 +85,12 @@ class TracerFeed:
     _causes: LiveCauses = field(init=False)
     _claims: Claims = field(init=False)
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
+    _living: int = 0
+    """Tasks whose names could not be forgotten last."""
 
     def __post_init__(self) -> None:
         self.tracer.reader.splits = True
+        self.tracer.reader.namer.most_names = _NEW_NAMES
         self._total = self._summarizer()
         self._causes = LiveCauses(
             self.tracer.reader,
@@ -69,6 +111,7 @@ class TracerFeed:
             reader.namer.sources,
             reader.join.triggers,
             self.tracer.directory,
+            started=StartedTasks(_STARTED),
         )
 
     def next(self) -> Sample:
@@ -85,9 +128,7 @@ class TracerFeed:
         interval = self._summarizer()
         self._total.add(table)
         interval.add(part)
-        victims = self.tracer.reader.victims.close(now_ns)
-        self._total_victims = merged(self._total_victims, victims)
-        self._total_waits.merge(waits)
+        victims = self._victims(now_ns, waits)
         start_ns, self._last_ns = self._last_ns, now_ns
         since_last, self._counters_at_last = self._counters_at_last, counters
         total_ns, whose = (self._total_start_ns, now_ns), self._cpu_victims(now_ns)
@@ -103,7 +144,40 @@ class TracerFeed:
             ended=ended,
         )
         waits.clear()
+        self._bound_memory(total.of(CALIBRATION))
         return sample
+
+    def _victims(self, now_ns: int, waits: WaitBook) -> dict[int, VictimTime]:
+        """Where their time went in this interval; adds it and their waits to the totals. Tasks that
+        are gone become one, but for those that lost most."""
+        book = self.tracer.reader.victims
+        interval = book.close(now_ns)
+        if named := _named(interval, book.living):
+            interval = victims_folded(interval, named)
+            waits.fold(named)
+        self._total_victims = merged(self._total_victims, interval)
+        self._total_waits.merge(waits)
+        if named := _named(self._total_victims, book.living):
+            self._total_victims = victims_folded(self._total_victims, named)
+            self._total_waits.fold(named)
+        return interval
+
+    def _bound_memory(self, calibration: Calibration) -> None:
+        """Anybody can start tasks under ever new names: what is beyond a bound is told as one, and
+        tasks that are gone are forgotten. Sums stay exact."""
+        reader, kept = self.tracer.reader, _NAMES + _NAMES_PER_CPU * len(self.tracer.target.cpus)
+        tasks = reader.task_names.task_count - self._living
+        names = max(reader.namer.name_count, len(reader.join.triggers), tasks)
+        if names <= 2 * _REMEMBERED and len(reader.namer.sources) <= 2 * kept + _NEW_NAMES:
+            return
+        total = folded(self._total, calibration, self._total_start_ns, kept)
+        reader.forget(total.told_as, _lives(self.tracer.directory), _REMEMBERED)
+        self._living = max(reader.task_names.task_count - _REMEMBERED, 0)
+        self._total = total.continued(reader.namer.sources, reader.join.triggers)
+        self._total_victims = {
+            tid: one.told_as(total.told_as) for tid, one in self._total_victims.items()
+        }
+        self._causes.forget()
 
     def _read(self, *, ended: bool) -> tuple[Interruptions, Interruptions, int]:
         """What was traced since the last call; the part of it and of what goes on that lies in this

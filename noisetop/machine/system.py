@@ -62,6 +62,16 @@ def cgroup2_root(root: Path = ROOT) -> Path | None:
     return Path(mount) if mount else None
 
 
+def process_ids(root: Path = ROOT) -> frozenset[int]:
+    """All processes, by PID."""
+    return frozenset(int(one.name) for one in (root / "proc").iterdir() if one.name.isdecimal())
+
+
+def task_exists(tid: int, root: Path = ROOT) -> bool:
+    """Whether there is a thread of that number."""
+    return (root / "proc" / str(tid)).exists()
+
+
 def process_tree(pid: int, root: Path = ROOT) -> tuple[int, ...]:
     """A process and all that descend from it, as they are now."""
     children: dict[int, list[int]] = {}

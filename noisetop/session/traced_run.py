@@ -34,7 +34,7 @@ from noisetop.session.run_calibration import RunCalibration
 from noisetop.session.workload import Workload
 from noisetop.text.units import parse_duration
 from noisetop.tracing.backend import choose
-from noisetop.tracing.privileges import check_privileges
+from noisetop.tracing.privileges import check_privileges, hidden_names_notice
 from noisetop.tracing.stopper import Stopper, catch_signals
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
@@ -138,8 +138,8 @@ class TracedRun:
         what was recorded in the partial file. Raises NoisetopError.
         """
         with self.capture.opened() if self.capture else nullcontext(-1) as spool_fd:
-            self._print_notices()
             symbols = read_kallsyms()
+            self._print_notices(named=bool(symbols))
             calibration = self._calibration.find(symbols, self.stopper)
             with self._new_tracer(
                 spool_fd=spool_fd, symbols=symbols, calibration=calibration
@@ -154,8 +154,11 @@ class TracedRun:
             if self.capture:
                 self.capture.publish()
 
-    def _print_notices(self) -> None:
-        """Prints what the user should know before tracing starts."""
+    def _print_notices(self, *, named: bool) -> None:
+        """Prints what the user should know before tracing starts; ``named``: whether functions of
+        the kernel have names here."""
+        if not named:
+            notice(hidden_names_notice())
         if warning := housekeeping_warning(self.housekeeping, self.target):
             notice(warning)
         if not is_first("pid"):

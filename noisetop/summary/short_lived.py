@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from noisetop._tables import add_up
-from noisetop.events.interruption import Interruptions
+from noisetop.events.interruption import OTHER, Interruptions
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
@@ -45,18 +45,21 @@ class ShortLived:
 
 
 def with_short_lived(
-    tasks: Iterable[TriggerSummary], rows: Iterable[ShortLived], directory: TaskDirectory
+    tasks: tuple[TriggerSummary, ...], rows: Iterable[ShortLived], directory: TaskDirectory
 ) -> tuple[TriggerSummary, ...]:
-    """The tasks of a source, largest first, those of a row as one."""
+    """The tasks of a source, each once, largest first; those of a row as one."""
     groups = {(one.name, one.starter): one.trigger for one in rows}
 
     def named(tid: int) -> Trigger | None:
         return groups.get((directory.name(tid), starter_of(tid, directory.infos.get(tid))))
 
     if not groups:
-        return largest_first(tasks)
+        return tasks
+    rows_of = [named(one.trigger.tid) for one in tasks]
+    if not any(rows_of):
+        return tasks
     return largest_first(
-        replace(one, trigger=named(one.trigger.tid) or one.trigger) for one in tasks
+        replace(one, trigger=row) if row else one for one, row in zip(tasks, rows_of, strict=True)
     )
 
 
@@ -76,6 +79,8 @@ class _Sum:
 class StartedTasks:
     """Sums by task, in bounded memory: of many tasks the older ones are kept as groups only."""
 
+    limit: int = _LIMIT
+    """How many are kept apart."""
     _tids: list[int] = field(default_factory=list)
     """Of each row of the sums."""
     _sums: Sums = field(default_factory=no_sums)
@@ -95,12 +100,19 @@ class StartedTasks:
         rows = self._encoder.numbers((tids,), lambda row: self._new(int(tids[row])))
         self._sums = widened(self._sums, len(self._tids))
         add_up((rows, threads["net_ns"], threads["net_ns"]), self._sums, None)
-        if len(self._tids) > _LIMIT:
-            self._folded = self._groups(directory, self._first_ns)
-            infos = (directory.infos.get(tid) for tid in self._tids)
-            started_ns = (info.started_ns for info in infos if info)
-            self._folded_ns = max([self._folded_ns, *started_ns])
-            self._tids, self._sums, self._encoder = [], no_sums(), DictionaryEncoder(1)
+        if len(self._tids) > self.limit:
+            self.fold(directory)
+
+    def fold(self, directory: TaskDirectory) -> None:
+        """Keeps all tasks so far as groups, and of these those with most starts under their name.
+        The others count with who started them, or where these are too many with nobody."""
+        self._folded = self._groups(directory, self._first_ns)
+        infos = (directory.infos.get(tid) for tid in self._tids)
+        started_ns = (info.started_ns for info in infos if info)
+        self._folded_ns = max([self._folded_ns, *started_ns])
+        self._tids, self._sums, self._encoder = [], no_sums(), DictionaryEncoder(1)
+        for other in (lambda one: _Group(OTHER, one.starter), lambda one: _Group(OTHER, 0)):
+            self._folded = _bounded(self._folded, self.limit, other)
 
     def _new(self, tid: int) -> int:
         self._tids.append(tid)
@@ -129,6 +141,22 @@ class StartedTasks:
             one.count += sums[COUNT]
             one.net_ns += sums[TOTAL]
         return found
+
+
+def _bounded(
+    groups: Mapping[_Group, _Sum], kept: int, other: Callable[[_Group], _Group]
+) -> dict[_Group, _Sum]:
+    """The ``kept`` groups with most starts, all others as what ``other`` says."""
+    if len(groups) <= kept:
+        return dict(groups)
+    ordered = sorted(groups, key=lambda one: (-groups[one].starts, one))
+    found: dict[_Group, _Sum] = {}
+    for place, group in enumerate(ordered):
+        one = found.setdefault(group if place < kept // 2 else other(group), _Sum())
+        one.starts += groups[group].starts
+        one.count += groups[group].count
+        one.net_ns += groups[group].net_ns
+    return found
 
 
 def starter_of(tid: int, info: TaskInfo | None) -> int:

@@ -16,7 +16,7 @@ from noisetop._tables import Groups, add_up
 from noisetop.counters.calibration import CALIBRATION, Calibration, EntryCost
 from noisetop.counters.period import PeriodCounters
 from noisetop.counters.section import event_classes
-from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
+from noisetop.events.interruption import OTHER, OTHER_TID, SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
@@ -274,11 +274,13 @@ def _merged(parts: Iterable[SourceSummary]) -> tuple[SourceSummary, ...]:
     merged: dict[tuple[Source, Origin, str], list[SourceSummary]] = {}
     for part in parts:
         merged.setdefault((part.source, part.origin, part.aside), []).append(part)
-    return _largest_first(_merge(same) for same in merged.values())
+    return _largest_first(merge(same) for same in merged.values())
 
 
-def _merge(parts: Sequence[SourceSummary]) -> SourceSummary:
-    worst = max(parts, key=lambda part: part.max_ns)
+def merge(parts: Sequence[SourceSummary]) -> SourceSummary:
+    """The sum of summaries, under the name of the one with the longest interruption, of equally
+    long ones the earliest."""
+    worst = max(parts, key=lambda part: (part.max_ns, -part.max_start_ns))
     return SourceSummary(
         source=worst.source,
         count=sum(part.count for part in parts),
@@ -315,12 +317,12 @@ def _cost(sources: Sequence[SourceSummary]) -> int | None:
 def _longest_first(
     waits: Mapping[int, TaskWait], tasks: Mapping[int, str]
 ) -> tuple[VictimWait, ...]:
-    found = [VictimWait(tid, tasks.get(tid, ""), wait) for tid, wait in waits.items()]
+    found = [VictimWait(tid, _name(tid, tasks), wait) for tid, wait in waits.items()]
     return tuple(sorted(found, key=lambda one: (-one.wait.sum_ns, one.tid)))
 
 
 def _victims(victims: Mapping[int, VictimTime], tasks: Mapping[int, str]) -> tuple[Victim, ...]:
-    found = [Victim(tasks.get(tid, ""), time) for tid, time in victims.items()]
+    found = [Victim(_name(tid, tasks), time) for tid, time in victims.items()]
     return tuple(sorted(found, key=lambda one: (-one.lost_ns, -one.time.run_ns, one.time.tid)))
 
 
@@ -361,6 +363,19 @@ def _part(
     )
 
 
+def _name(tid: int, tasks: Mapping[int, str]) -> str:
+    return OTHER if tid == OTHER_TID else tasks.get(tid, "")
+
+
+class Total(NamedTuple):
+    """What was added of one source and origin on one CPU."""
+
+    cpu: int
+    is_side: bool
+    """No interruption, so no noise."""
+    summary: SourceSummary
+
+
 class _Row(NamedTuple):
     """What a row of the figures is about."""
 
@@ -370,6 +385,11 @@ class _Row(NamedTuple):
     origin: Origin
     is_side: bool
     """No interruption, so no noise."""
+
+
+def _room(cpu: int, is_side: bool) -> int:
+    """What is beside the noise of a CPU has room of its own in its wall time."""
+    return -1 - cpu if is_side else cpu
 
 
 def _row_of(row: np.void) -> _Row:
@@ -400,11 +420,13 @@ class Summarizer:
     )
     intervals: LongestIntervals = field(default_factory=lambda: LongestIntervals(keep=1))
     """Finds the longest intervals; say how many to keep."""
+    earlier: tuple[Total, ...] = ()
+    """Totals to count on from, each source and origin of a CPU once."""
+    started: StartedTasks = field(default_factory=StartedTasks)
     _by_trigger: TriggerTotals = field(init=False)
     _by_task: TriggerTotals = field(default_factory=lambda: TriggerTotals(TASKS, _TASKS_KEPT))
     _threads: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
     """By source: whether it is a thread."""
-    _started: StartedTasks = field(default_factory=StartedTasks)
 
     def __post_init__(self) -> None:
         self._by_trigger = TriggerTotals(self.triggers)
@@ -436,7 +458,7 @@ class Summarizer:
         ran = self._threads.take(table["source"]) & (table["tid"] != 0)
         threads = select(table, ran)
         self._by_task.add(rows[ran], threads["tid"], threads["net_ns"], carries[ran])
-        self._started.add(threads, self.directory)
+        self.started.add(threads, self.directory)
 
     def _rows_of(self, table: Interruptions) -> npt.NDArray[np.uint32]:
         """Row of each interruption; grows the arrays by the rows that are new."""
@@ -467,17 +489,16 @@ class Summarizer:
         side: dict[int, list[SourceSummary]] = {}
         moments: list[tuple[int, Source, int]] = []
         counters, tasks = counters or PeriodCounters(), tasks or {}
-        short_lived = self._started.rows(self.directory, start_ns)
-        entries = self._entry_costs(counters.of(CALIBRATION), end_ns - start_ns)
-        found_rows = self._by_row(entries, short_lived)
-        for row, found in zip(self._rows, found_rows, strict=True):
-            if not row.is_side:
-                by_cpu.setdefault(row.cpu, []).append(found)
+        short_lived = self.started.rows(self.directory, start_ns)
+        totals = self.totals(counters.of(CALIBRATION), short_lived, end_ns - start_ns)
+        for cpu, is_side, found in totals:
+            if not is_side:
+                by_cpu.setdefault(cpu, []).append(found)
             elif found.source.noise_class in event_classes():
-                moments.append((row.cpu, found.source, found.count + found.idle_count))
+                moments.append((cpu, found.source, found.count + found.idle_count))
             else:
-                by_cpu.setdefault(row.cpu, [])
-                side.setdefault(row.cpu, []).append(found)
+                by_cpu.setdefault(cpu, [])
+                side.setdefault(cpu, []).append(found)
         cpus = tuple(
             self._cpu(cpu, self._set_aside(cpu, sources, whose), side.get(cpu, ()))
             for cpu, sources in sorted(by_cpu.items())
@@ -504,21 +525,50 @@ class Summarizer:
         aside = SetAside.on(cpu, whose, self.directory)
         return [part for one in sources for part in _parted(one, aside)]
 
+    def totals(
+        self, calibration: Calibration, short_lived: Sequence[ShortLived] = (), wall_ns: int = 0
+    ) -> list[Total]:
+        """What was added so far, each source and origin of a CPU once. No CPU costs more than
+        ``wall_ns``; 0: it is not known."""
+        costs = self._entry_costs(calibration, wall_ns)
+        found = self._by_row(costs[len(self.earlier) :], short_lived)
+        own = [Total(*row, one) for row, one in zip(self._places(), found, strict=True)]
+        if not self.earlier:
+            return own
+        earlier = [
+            one._replace(summary=replace(one.summary, entry=cost))
+            for one, cost in zip(self.earlier, costs, strict=False)
+        ]
+        same: dict[tuple[int, bool, Source, Origin], list[SourceSummary]] = {}
+        for cpu, is_side, one in (*earlier, *own):
+            same.setdefault((cpu, is_side, one.source, one.origin), []).append(one)
+        return [
+            Total(cpu, is_side, merge(parts) if len(parts) > 1 else parts[0])
+            for (cpu, is_side, _, _), parts in same.items()
+        ]
+
+    def _places(self) -> list[tuple[int, bool]]:
+        """By row: CPU, and whether it is beside the noise."""
+        return [(row.cpu, row.is_side) for row in self._rows]
+
     def _entry_costs(self, calibration: Calibration, wall_ns: int) -> Costs:
-        """By row; no CPU costs more than the wall time."""
+        """Of the earlier totals, then by row."""
         noise = self._noise[:, TOTAL].tolist()
         carried = [*self._entries.tolist(), *[0] * (len(self._rows) - len(self._entries))]
-        rows = [
+        earlier = [
+            Entries(_room(one.cpu, one.is_side), about.net_ns, about.entries, about.entry)
+            for one, about in ((one, one.summary) for one in self.earlier)
+        ]
+        own = [
             Entries(
-                # What is beside the noise has room of its own.
-                -1 - row.cpu if row.is_side else row.cpu,
+                _room(row.cpu, row.is_side),
                 net_ns,
                 count,
                 calibration.entry(entry_kind(self.sources[row.source])),
             )
             for row, net_ns, count in zip(self._rows, noise, carried, strict=True)
         ]
-        return fitting(rows, wall_ns)
+        return fitting([*earlier, *own], wall_ns)
 
     def _by_row(self, entries: Costs, short_lived: Sequence[ShortLived]) -> Iterator[SourceSummary]:
         """Row by row. The numbers leave NumPy together: one by one they are most of the cost."""

@@ -133,7 +133,7 @@ class TriggerTotals:
         they carry the cost of an entry."""
         slots = self._encoder.numbers(
             (row, trigger),
-            lambda at: self._slot(int(row[at]), self._group(int(trigger[at]))),
+            lambda at: self._slot(int(row[at]), int(trigger[at])),
         )
         self._sums = widened(self._sums, self._used)
         add_up((slots, net_ns, net_ns), self._sums, None)
@@ -150,9 +150,12 @@ class TriggerTotals:
         self._group_of_number[number] = group
         return group
 
-    def _slot(self, row: int, group: int) -> int:
+    def _slot(self, row: int, number: int) -> int:
         slots = self._slots.setdefault(row, {})
-        if group not in slots and len(slots) >= self.kept:
+        is_full = len(slots) >= self.kept
+        # Each task is one by itself: there may be any number of them.
+        group = _REST if is_full and self.triggers is TASKS else self._group(number)
+        if is_full and group not in slots:
             group = _REST
         if group not in slots:
             slots[group] = self._used

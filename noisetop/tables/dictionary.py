@@ -26,6 +26,10 @@ class DictionaryEncoder:
     def __post_init__(self) -> None:
         self._groups = Groups(self.width)
 
+    def __len__(self) -> int:
+        """Combinations met so far."""
+        return len(self._numbers)
+
     def numbers(self, columns: Sequence[Column], learn: Callable[[int], int]) -> Numbers:
         """The number of each row; all columns are equally long. ``learn`` is called with the row
         of each combination that is new and gives its number."""

@@ -65,6 +65,14 @@ def check_privileges(root: Path = ROOT) -> None:
         raise NoisetopError(f"tracing needs root, or CAP_BPF and CAP_PERFMON: {sudo_command()}")
 
 
+def hidden_names_notice(root: Path = ROOT) -> str:
+    """What to tell where /proc/kallsyms has no addresses: kernel/ksyms_common.c."""
+    told = "the kernel hides the names of its functions, so addresses stand for them: "
+    if read_text(root / "proc/sys/kernel/kptr_restrict") == "2":
+        return told + "sysctl -w kernel.kptr_restrict=1"
+    return told + "run noisetop as root, or with CAP_SYSLOG as well"
+
+
 def explain(code: int, step: str, detail: str) -> NoisetopError:
     """The error for a step of the tracer that failed with an errno."""
     reason = os.strerror(code)

@@ -60,6 +60,7 @@ _SOFTWARE_EVENT = "perf_event"
 """Section of the programs that only run when asked for."""
 _PAIR = re.compile(r"_entry$|_exit$|(?<=_execute)_(start|end)$")
 _ENTRIES = ("entry_begin", "entry_end")
+_NO_NAMES = "names of kernel functions (need CAP_SYSLOG)"
 _TWINS = ("_twin_1", "_twin_2")  # each makes up for the other's misses: bpf/timer.bpf.c
 
 
@@ -444,8 +445,8 @@ class Tracer:
 
     def unavailable(self) -> tuple[str, ...]:
         """What this kernel has no tracepoints for, by their names without what tells the two of a
-        pair apart, and what it refused to load, with the reason;
-        and what the backend cannot carry."""
+        pair apart, and what it refused to load, with the reason; what the backend cannot carry;
+        and names that it hides."""
         reasons: dict[str, str] = {}
         for program in self._session.programs():
             asked_for = program["tracepoint"] == _SOFTWARE_EVENT or program["name"] in _ENTRIES
@@ -453,4 +454,5 @@ class Tracer:
             if not (program["loaded"] or asked_for or name in self._not_taken):
                 refusal = f" ({program['name']} was refused: {program['refusal']})"
                 reasons[name] = refusal if program["refusal"] else reasons.get(name, "")
-        return (*(name + reason for name, reason in reasons.items()), *self._lost)
+        hidden = () if self._read_symbols() else (_NO_NAMES,)
+        return (*(name + reason for name, reason in reasons.items()), *self._lost, *hidden)

@@ -113,7 +113,7 @@ def test_stacks_keep_them_apart_and_a_trace_has_tracks_for_them() -> None:
     out, graph, trace = io.BytesIO(), io.BytesIO(), io.BytesIO()
     folded.write(busy(), out)
     assert out.getvalue().decode().splitlines() == [
-        "cpu 2;softirq;RCU 30",
+        "cpu 2;unattributed;softirq;RCU 30",
         "entries;cpu 2;interruption 30",
         "entries;cpu 2;other 70",
         "entries;cpu 3;other 40",

@@ -178,7 +178,7 @@ def test_folded_stacks_keep_faults_and_their_sleep_apart() -> None:
     folded.write(busy(), out)
     assert out.getvalue().decode().splitlines() == [
         "blocked in page faults;cpu 2;major 6000",
-        "cpu 2;softirq;RCU 30",
+        "cpu 2;unattributed;softirq;RCU 30",
         "page faults;cpu 2;major 2000",
         "page faults;cpu 3;major 400",
     ]

@@ -23,6 +23,7 @@ SECOND_NS = 1_000_000_000
 NOBODY = Realtime()
 TICK = ("timer", "local_timer", "tick_nohz_handler")
 FUNCTIONS = {
+    "nameless-function",
     "other-program",
     "page-fault",
     "quota",

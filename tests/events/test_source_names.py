@@ -58,6 +58,14 @@ def test_own_threads_are_told_by_their_process_and_not_by_their_name() -> None:
     assert seen() == [another] * 3
 
 
+def test_a_task_cannot_take_the_place_of_what_is_none() -> None:
+    told = ("throttled", "self", "own", "other", "unattributed")
+    rows = [{"source": "thread", "id": 7, "comm": name.encode()} for name in told]
+    assert paths(*rows) == [("thread", f'"{name}"') for name in told]
+    assert paths({"source": "thread", "id": 0, "comm": b"swapper/1"}) == [("thread", "throttled")]
+    assert paths({"source": "thread", "id": 7, "comm": b"swapper/1"}) == [("thread", "swapper/1")]
+
+
 def test_softirq_by_vector_and_an_unknown_vector_by_number() -> None:
     assert paths({"source": "softirq", "id": 1}, {"source": "softirq", "id": 200}) == [
         ("softirq", "TIMER"),

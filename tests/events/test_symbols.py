@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from noisetop.events.symbols import SymbolTable
+from noisetop.events.symbols import SymbolTable, read_kallsyms
 
 KERNEL = SymbolTable(
     b"ffff1000 T first\nffff2000 t second\t[module]\n".replace(b"ffff", b"0" * 8 + b"ffff")
@@ -39,3 +41,14 @@ def test_of_several_names_it_is_the_first_however_it_is_found(asked_before: bool
         assert table.name(0xFFFF1004) == "one"
     assert table.name(0xFFFF2000) == "two"
     assert table.name(0xFFFF3000) == "three"
+
+
+@pytest.mark.parametrize("address", [b"0000000000000000", b"00000000"])
+def test_zeros_name_nothing(tmp_path: Path, address: bytes) -> None:
+    file = tmp_path / "kallsyms"
+    names = (b"_stext", b"tick_nohz_handler", b"tick_sched_timer")
+    file.write_bytes(b"".join(b"%s T %s\n" % (address, name) for name in names))
+    table = read_kallsyms(file)
+    assert not table
+    assert table.address("tick_nohz_handler") == 0
+    assert table.name(0xFFFFFFFF81000000) == "0xffffffff81000000"

@@ -53,3 +53,17 @@ def test_memory_is_bounded_by_the_numbers() -> None:
     assert book.name(7, 97) == "name-97"
     assert book.name(7, 3) == "name-96"
     assert book.latest == {7: "name-99"}
+
+
+def test_tasks_that_are_gone_are_forgotten_but_for_the_latest() -> None:
+    book = told(*((tid, f"s{tid}", tid) for tid in range(1, 10)), (3, "renamed", 50), (2, "s2", 60))
+    assert book.task_count == 9
+    before = book.version
+    book.forget(is_alive=lambda tid: tid == 5, kept=2)
+    assert book.latest == {5: "s5", 3: "renamed", 2: "s2"}
+    assert book.task_count == 3
+    assert book.version != before
+    assert [book.name(tid, 99) for tid in (1, 2, 3, 5)] == ["?", "s2", "renamed", "s5"]
+    assert not book.places(np.array([1, 2], np.uint32), np.array([99, 99], np.uint64)).any()
+    book.forget(is_alive=lambda tid: False, kept=0)
+    assert book.latest == {}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from noisetop.events.interruption import OTHER_TID
 from noisetop.events.waits import TaskWait, WaitBook
 from noisetop.recording.metadata_json import waits_as_dict, waits_from_dict
 
@@ -20,3 +21,12 @@ def test_merging_adds_up_and_keeps_the_longest() -> None:
     )
     book.clear()
     assert book.by_task() == {}
+
+
+def test_the_rest_is_told_as_one_and_no_sum_changes() -> None:
+    book = WaitBook.of({tid: TaskWait({"woken": 1}, {"woken": tid}, tid) for tid in range(1, 101)})
+    for _ in range(2):
+        book.fold(set(range(91, 101)))
+        found = book.by_task()
+        assert set(found) == {OTHER_TID, *range(91, 101)}
+        assert found[OTHER_TID] == TaskWait({"woken": 90}, {"woken": sum(range(91))}, 90)

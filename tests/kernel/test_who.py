@@ -14,6 +14,7 @@ import pytest
 from noisetop.machine import system
 from tests.kernel.loads import stop, workload
 from tests.kernel.program import PROGRAM, run, started
+from tests.kernel.provoked import program
 
 pytestmark = pytest.mark.kernel
 
@@ -131,3 +132,33 @@ def test_another_noisetop_is_another_task_and_ours_is_ours(tmp_path: Path) -> No
     )
     rules = [one["rule"] for one in json.loads(causes.stdout)["findings"]]
     assert "noisetop-itself" in rules
+
+
+def posing(name: str) -> str:
+    """A program that goes by another name and never sleeps."""
+    return f"""
+import ctypes
+ctypes.CDLL(None).prctl(15, b"{name}")
+print("begins", flush=True)
+while True: pass
+"""
+
+
+def test_a_program_with_the_name_of_a_kernel_thread_is_somebody_else(tmp_path: Path) -> None:
+    file, name = tmp_path / "a.noisetop", f"ksoftirqd/{VICTIM_CPU}"
+    spinning = program(VICTIM_CPU, posing("spins"))
+    with spinning as victim, program(VICTIM_CPU, posing(name)) as pid:
+        watch = ("record", "-p", str(victim), "-H", str(SENDER_CPU), "-d", "2s", "-q")
+        assert run(*watch, "-o", file).returncode == 0
+    ran = [one for one in sources(reported(file)) if one["path"] == ["thread", name]]
+    posed = [one for one in ran if one["origin"] == "others"]
+    assert sum(one["count"] for one in posed) > 50
+    assert {task["pid"] for one in posed for task in one["tasks"]} == {pid}
+    assert {one["origin"] for one in ran} <= {"others", "kernel"}
+    causes = subprocess.run(
+        [PROGRAM, "diagnose", "--json", file], capture_output=True, text=True, check=True
+    )
+    found = {one["rule"]: one for one in json.loads(causes.stdout)["findings"]}
+    assert "other-program" in found
+    real_ns = sum(one["net_ns"] for one in ran if one["origin"] == "kernel")
+    assert found.get("softirq-thread", {"net_ns": 0})["net_ns"] <= real_ns

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from noisetop.events.interruption import Source
+from noisetop.events.interruption import OTHER, Source
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
 from noisetop.summary import short_lived
-from noisetop.summary.short_lived import STARTED, ShortLived
+from noisetop.summary.short_lived import STARTED, ShortLived, StartedTasks
 from noisetop.summary.summary import Summarizer, Summary
 from tests.recordings import START_NS, interruption, table
 
@@ -105,3 +105,14 @@ def test_memory_is_bounded_and_nothing_is_counted_twice(
     # Those that were folded may come again.
     (found,) = summary(who, *rows, *rows).short_lived
     assert (found.starts, found.count, found.net_ns) == (100, 200, 2000)
+
+
+def test_names_beyond_a_bound_count_with_who_started_them() -> None:
+    names = {1000 + at: f"s{at}" for at in range(100)} | {SCRIPT: "cronish.sh"}
+    who = directory(*range(1, 101))
+    who = TaskDirectory(names, who.infos)
+    tasks = StartedTasks(limit=10)
+    tasks.add(table(ran(SCRIPT, 0), *(ran(1000 + at, 200 + at, 10) for at in range(100))), who)
+    found = tasks.rows(who, START_NS)
+    assert [(one.name, one.starter, one.starts) for one in found] == [(OTHER, SCRIPT, 95)]
+    assert found[0].net_ns == 950

@@ -10,7 +10,13 @@ import pytest
 
 import noisetop
 from noisetop.errors import NoisetopError
-from noisetop.tracing.privileges import check_privileges, explain, may_trace, sudo_command
+from noisetop.tracing.privileges import (
+    check_privileges,
+    explain,
+    hidden_names_notice,
+    may_trace,
+    sudo_command,
+)
 
 
 def machine(root: Path, capabilities: int) -> Path:
@@ -34,6 +40,21 @@ def test_what_it_takes_to_trace(tmp_path: Path, capabilities: int, may: bool) ->
 def test_without_capabilities_the_error_names_them_and_sudo(tmp_path: Path) -> None:
     with pytest.raises(NoisetopError, match="CAP_BPF and CAP_PERFMON: sudo "):
         check_privileges(machine(tmp_path, 0))
+
+
+@pytest.mark.parametrize(
+    ("restricted", "words"),
+    [("0", "CAP_SYSLOG"), ("1", "CAP_SYSLOG"), ("2", "sysctl -w kernel.kptr_restrict=1")],
+)
+def test_where_names_are_hidden_one_line_says_what_to_type(
+    tmp_path: Path, restricted: str, words: str
+) -> None:
+    setting = tmp_path / "proc/sys/kernel/kptr_restrict"
+    setting.parent.mkdir(parents=True)
+    setting.write_text(f"{restricted}\n")
+    notice = hidden_names_notice(tmp_path)
+    assert words in notice
+    assert "\n" not in notice
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,47 @@
+"""Without CAP_SYSLOG the kernel shows no addresses of its functions: that is told, not guessed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from noisetop.machine import system
+from tests.kernel.program import PROGRAM
+
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv of util-linux"),
+]
+
+CPU = max(system.online_cpus())
+WITHOUT = ("setpriv", "--bounding-set=-syslog,-sys_admin", "--inh-caps=-syslog,-sys_admin")
+
+
+def test_addresses_stand_for_functions(tmp_path: Path) -> None:
+    file = tmp_path / "a.noisetop"
+    done = subprocess.run(
+        [*WITHOUT, PROGRAM, "record", "-c", str(CPU), "-d", "2s", "-o", file],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "CAP_SYSLOG" in done.stderr
+    report = subprocess.run(
+        [PROGRAM, "report", "--json", file], capture_output=True, text=True, check=True
+    )
+    document = json.loads(report.stdout)
+    assert any("CAP_SYSLOG" in one for one in document["unavailable_sources"])
+    paths = {tuple(one["path"]) for cpu in document["cpus"].values() for one in cpu["sources"]}
+    timers = [path for path in paths if path[:2] == ("timer", "local_timer") and path[2:]]
+    assert all(path[2].startswith("0x") for path in timers)
+    causes = subprocess.run(
+        [PROGRAM, "diagnose", "--json", file], capture_output=True, text=True, check=True
+    )
+    found = {one["rule"] for one in json.loads(causes.stdout)["findings"]}
+    assert "nameless-function" in found
+    assert not found & {"high-resolution-timer", "driver-health-timer", "kernel-timer"}
