@@ -427,29 +427,37 @@ def test_run_without_sudo_says_so(clone: Machine) -> None:
 
 
 PURE = "pytest -n auto -m not kernel and not viewer and not packaging"
-OF_KERNEL = "pytest -p no:cacheprovider -m kernel and not packaging and not story"
+OF_KERNEL = "pytest -p no:cacheprovider -m kernel and not packaging and not story and"
+KERNEL_PARTS = [f"{OF_KERNEL} side_by_side -n auto", f"{OF_KERNEL} not side_by_side"]
 
 
 def test_pure_tests_run_side_by_side_and_then_those_of_the_kernel(clone: Machine) -> None:
-    assert steps(clone, "test")[-4:] == [
+    assert steps(clone, "test")[-5:] == [
         "pip install -q pip>=25.1",
         "pip install -q --group test --group check --group viewer --group wheel",
         PURE,
-        OF_KERNEL,
+        *KERNEL_PARTS,
     ]
-    assert steps(clone, "test", "ARGS=-k irq") == [f"{PURE} -k irq", f"{OF_KERNEL} -k irq"]
+    parts = [PURE, *KERNEL_PARTS]
+    assert steps(clone, "test", "ARGS=-k irq") == [f"{part} -k irq" for part in parts]
 
 
 @pytest.mark.parametrize(
-    ("pure", "kernel", "status"),
-    [(0, 0, 0), (1, 0, 2), (0, 1, 2), (5, 0, 0), (0, 5, 0), (5, 5, 2), (5, 1, 2), (1, 5, 2)],
+    ("pure", "beside", "alone", "status"),
+    [
+        *[(0, 0, 0, 0), (1, 0, 0, 2), (0, 1, 0, 2), (0, 0, 1, 2), (5, 0, 0, 0), (0, 5, 5, 0)],
+        *[(5, 5, 0, 0), (5, 0, 5, 0), (5, 5, 5, 2), (5, 1, 5, 2), (1, 5, 0, 2), (1, 5, 5, 2)],
+    ],
 )
-def test_either_part_may_be_without_tests(
-    clone: Machine, pure: int, kernel: int, status: int
+def test_a_part_may_be_without_tests(
+    clone: Machine, pure: int, beside: int, alone: int, status: int
 ) -> None:
     """pytest says with 5 that ARGS chose none; make has one status for every failure."""
     steps(clone, "test")
-    script = f'case "$*" in *"not kernel"*) exit {pure};; *) exit {kernel};; esac'
+    script = (
+        f'case "$*" in *"not kernel"*) exit {pure};; *"not side_by_side"*) exit {alone};; '
+        f"*) exit {beside};; esac"
+    )
     clone.add("pytest", script, folder=".venv/bin")
     assert clone.run("make", "test").returncode == status
 
@@ -471,13 +479,13 @@ def test_user_runs_the_kernel_tests_through_sudo(clone: Machine) -> None:
     clone.add_logged("sudo", '[ "$1" = -n ] || exec "$@"')
     assert [line for line in steps(clone, "test") if line.startswith("pytest")] == [
         PURE,
-        OF_KERNEL,
+        *KERNEL_PARTS,
     ]
 
 
 def test_user_without_sudo_runs_the_rest(clone: Machine) -> None:
     clone.add("id", "echo 1000")
-    assert steps(clone, "test")[-2:] == [PURE, OF_KERNEL]
+    assert steps(clone, "test")[-3:] == [PURE, *KERNEL_PARTS]
 
 
 def test_help_names_every_verb() -> None:
