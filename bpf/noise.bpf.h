@@ -484,7 +484,7 @@ static __always_inline int noise_end_interrupt(void *ctx, u32 source)
 static __always_inline u32 noise_root(struct noise_cpu *c)
 {
 	if (c->open_levels & LEVEL_BIT(IRQ))
-		return NOISE_RAISER_SOURCE + c->frames[NOISE_LEVEL_IRQ].source;
+		return NOISE_RAISER_ROOT_SOURCE + c->frames[NOISE_LEVEL_IRQ].source;
 	if (!(c->open_levels & LEVEL_BIT(SOFTIRQ)))
 		return c->tid;
 	u64 raised = c->frames[NOISE_LEVEL_SOFTIRQ].object;

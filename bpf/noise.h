@@ -311,7 +311,7 @@ struct noise_ring {
 #define NOISE_NESTED_RECORDS 256 /* records in each ring but the first */
 
 enum noise_raiser_root {
-	NOISE_RAISER_SOURCE = 1 << 24, /* above any tid */
+	NOISE_RAISER_ROOT_SOURCE = 1 << 24, /* above any tid */
 };
 
 /*
@@ -319,8 +319,9 @@ enum noise_raiser_root {
  * that one: tid goes from one to the next.
  */
 struct noise_raiser {
-	noise_u32 tid; /* or NOISE_RAISER_SOURCE plus what it all began with, where no task did */
-	noise_u16 id;  /* of the frame in which it happened */
+	noise_u32
+		tid; /* or NOISE_RAISER_ROOT_SOURCE plus what it all began with, where no task did */
+	noise_u16 id; /* of the frame in which it happened */
 	noise_u8 source;
 	noise_u8 context; /* enum noise_context, plus one */
 };

@@ -110,7 +110,7 @@ class TriggerJoin:
     _task: int = field(init=False)
     """``NOISE_CONTEXT_TASK``."""
     _root_source: int | None = field(init=False)
-    """``NOISE_RAISER_SOURCE``; None: the records do not tell roots."""
+    """``NOISE_RAISER_ROOT_SOURCE``; None: the records do not tell roots."""
     _root_column: tuple[str, ...] = ()
     _has_user_stacks: bool = False
     _served: dict[int, str] = field(init=False)

@@ -116,7 +116,7 @@ def test_timers_of_another_process(count: int) -> None:
 
 @counts
 def test_memory_unmapped_by_a_sibling(count: int) -> None:
-    with prepared(VICTIM_CPU, SENDER_CPU, f"munmap:0:{acts(count, 0.5)}") as load:
+    with prepared(VICTIM_CPU, SENDER_CPU, f"munmap:0:{acts(count, 0.1)}") as load:
         tid = load.tids["victim"]
         traced = trace(Target((VICTIM_CPU,), tids=(tid,)), load.run)
     rows = on_thread(traced, tid, "ipi", "…", "flush_tlb_func")
@@ -128,7 +128,9 @@ def test_memory_unmapped_in_another_process(count: int) -> None:
     """While a thread of that one has the victim's CPU: nobody else's memory is its concern."""
     with (
         spinner() as victim,
-        prepared(VICTIM_CPU, SENDER_CPU, f"munmap:0:{acts(count, 0.2)}", "compete:0:0") as load,
+        prepared(
+            VICTIM_CPU, SENDER_CPU, f"munmap:0:{acts(count, 0.1)}", f"compete:0:{count}"
+        ) as load,
     ):
         tid = victim.tids["victim"]
         traced = trace(Target((VICTIM_CPU,), tids=(tid,)), load.run)
