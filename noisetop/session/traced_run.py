@@ -139,11 +139,13 @@ class TracedRun:
         """
         with self.capture.opened() if self.capture else nullcontext(-1) as spool_fd:
             symbols = read_kallsyms()
-            self._print_notices(named=bool(symbols))
+            self._print_notices()
             calibration = self._calibration.find(symbols, self.stopper)
             with self._new_tracer(
                 spool_fd=spool_fd, symbols=symbols, calibration=calibration
             ) as tracer:
+                if not symbols:
+                    notice(hidden_names_notice())
                 self._start(tracer)
                 try:
                     yield tracer
@@ -154,11 +156,8 @@ class TracedRun:
             if self.capture:
                 self.capture.publish()
 
-    def _print_notices(self, *, named: bool) -> None:
-        """Prints what the user should know before tracing starts; ``named``: whether functions of
-        the kernel have names here."""
-        if not named:
-            notice(hidden_names_notice())
+    def _print_notices(self) -> None:
+        """Prints what the user should know before tracing starts."""
         if warning := housekeeping_warning(self.housekeeping, self.target):
             notice(warning)
         if not is_first("pid"):

@@ -42,12 +42,12 @@ def _parts(state: State) -> list[str]:
         parts = [f"last {format_ns(shown.interval.duration_ns)}"]
     else:
         parts = [f"since {state.since} {format_clock(latest.total.duration_ns)}"]
-    if whose := cpu_victim_words(shown.total.cpu_victims):
-        parts.append(whose)
     if state.paused:
         parts.append(f"PAUSED at {format_clock(shown.total.duration_ns)}")
     if latest.ended:
         parts.append(f"finished ({printable(latest.ended)})")
+    if whose := cpu_victim_words(shown.total.cpu_victims):
+        parts.append(whose)
     return parts
 
 
