@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from noisetop._tables import Groups
 from noisetop.events.delays import DelayFinder, Delays, Times
 from noisetop.events.interruption import (
     INTERRUPTION,
@@ -365,17 +366,17 @@ class VictimBook:
     def _kinds(self, table: Interruptions) -> list[Source | tuple[int, int]]:
         """By row: the task that competes, or the origin of an interruption and, if that is its
         victim, whom it delayed."""
-        kinds: list[Source | tuple[int, int]] = []
-        columns = ("source", "tid", "origin", "victim_tid")
-        for source, tid, origin, victim in zip(
-            *(table[name].tolist() for name in columns), strict=True
-        ):
-            path, about = self.sources[source], self.names.infos.get(tid)
-            if path.noise_class == _THREAD and not (about and about.kernel):
-                kinds.append(path)
-            else:
-                kinds.append((origin, victim if origin == Origin.SELF else 0))
-        return kinds
+        victims = np.where(table["origin"] == Origin.SELF, table["victim_tid"], 0)
+        columns = table["source"], table["tid"], table["origin"], victims.astype(np.uint32)
+        places = np.empty(len(table), np.uint32)
+        fresh = Groups(len(columns)).numbers(columns, places)
+        kinds = [self._kind(*(int(column[first]) for column in columns)) for first in fresh]
+        return [kinds[place] for place in places.tolist()]
+
+    def _kind(self, source: int, tid: int, origin: int, victim: int) -> Source | tuple[int, int]:
+        path, about = self.sources[source], self.names.infos.get(tid)
+        is_task = path.noise_class == _THREAD and not (about and about.kernel)
+        return path if is_task else (origin, victim)
 
     def _seen_by(
         self, tid: int, kind: Source | tuple[int, int]
