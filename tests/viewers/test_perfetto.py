@@ -24,7 +24,7 @@ from tests.viewers.perfetto import ask_perfetto
 
 pytestmark = pytest.mark.viewer
 
-_INTERRUPTIONS = "category != 'trigger'"
+_INTERRUPTIONS = "category NOT IN ('trigger', 'isolation')"
 _TRACKS = (
     "JOIN thread_track ON slice.track_id = thread_track.id "
     "JOIN thread USING (utid) JOIN process USING (upid)"
