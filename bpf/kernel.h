@@ -46,6 +46,10 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct bpf_iter__task {
+	struct task_struct *task;
+};
+
 struct rq {
 };
 

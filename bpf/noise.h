@@ -234,7 +234,7 @@ struct noise_task {
 	/* The softirq that it serves while it does not run, and the callback in that. */
 	noise_u8 softirq;         /* vector plus one, 0: none */
 	noise_u8 callback_source; /* plus one, 0: none */
-	noise_u8 reserved;
+	noise_u8 standing;        /* the wait was found, not seen to begin: see wait_find() */
 	noise_u64 softirq_object;
 	noise_u64 callback;
 	noise_u64 callback_object;

@@ -106,3 +106,48 @@ int wait_migrate(u64 *ctx)
 		return 0;
 	return wait_move(task, from, to);
 }
+
+#ifndef NOISE_BCC /* which has no iterators: there a wait is known from the task's next switch on */
+
+static __always_inline bool wait_is_over(struct task_struct *task)
+{
+	return kernel_task_state(task) || kernel_task_on_cpu(task);
+}
+
+/*
+ * A victim that waits already while tracing begins may wait on, all the time. The kernel walks the
+ * tasks twice: what the switch of a task at this very moment made wrong, the second walk takes back.
+ */
+SEC("iter/task")
+int wait_find(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	if (!task)
+		return 0;
+	u32 cpu = kernel_task_cpu(task), tid = FIELD(task, pid);
+	struct noise_cpu *c = noise_is_watched(cpu) ? noise_cpu_of(cpu) : NULL;
+	if (!c || wait_is_over(task) ||
+	    !noise_is_victim_on(c, task, tid, FIELD(task, tgid), FIELD(task, flags)))
+		return 0;
+	struct noise_task *state = wait_state(c, tid, true);
+	if (!state || state->wait)
+		return 0;
+	wait_begin(c, state, task, NOISE_WAIT_PREEMPTED);
+	state->standing = 1;
+	return 0;
+}
+
+SEC("iter/task")
+int wait_recheck(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	u32 tid = task ? FIELD(task, pid) : 0;
+	struct noise_task *state = bpf_map_lookup_elem(&noise_tasks, &tid);
+	if (!task || !state || !state->wait || !wait_is_over(task) || !state->standing)
+		return 0;
+	wait_leave(state);
+	state->wait = 0;
+	return 0;
+}
+
+#endif

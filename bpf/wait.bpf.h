@@ -91,6 +91,7 @@ static __always_inline void wait_begin(struct noise_cpu *c, struct noise_task *s
 	if (why == NOISE_WAIT_WOKEN && !state->slept_ns && state->left_ns)
 		state->slept_ns = state->since_ns - state->left_ns;
 	state->left_ns = 0;
+	state->standing = 0;
 	state->wait = (kernel_task_throttled(task, c->cpu) ? NOISE_WAIT_THROTTLED : why) + 1;
 	wait_join(c, state, BPF_CORE_READ(task, pid));
 }

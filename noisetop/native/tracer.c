@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
@@ -36,16 +38,23 @@ static void refuse_hazard(struct tracer *t, const struct btf *kernel, const stru
 	refusals__add(&t->refusals, &refusal, 0);
 }
 
+static bool kernel_calls(const struct btf *kernel, const struct bpf_program *program)
+{
+	bool walks = bpf_program__expected_attach_type(program) == BPF_TRACE_ITER;
+	char name[128];
+	snprintf(name, sizeof(name), "%s%s", walks ? "bpf_iter_" : "btf_trace_",
+		 tracepoint_of(program));
+	return btf__find_by_name_kind(kernel, name, walks ? BTF_KIND_FUNC : BTF_KIND_TYPEDEF) >= 0;
+}
+
 /* Leaves out what was refused and the programs whose tracepoint the kernel's BTF lacks. */
 static void leave_out_missing(struct tracer *t, const struct btf *kernel)
 {
 	struct bpf_program *program;
 	bpf_object__for_each_program(program, t->skeleton->obj)
 	{
-		char type_name[128];
 		refuse_hazard(t, kernel, program);
-		snprintf(type_name, sizeof(type_name), "btf_trace_%s", tracepoint_of(program));
-		if (btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF) < 0 ||
+		if (!kernel_calls(kernel, program) ||
 		    refusals__covers(&t->refusals, t->skeleton->obj, program))
 			bpf_program__set_autoload(program, false);
 	}
@@ -197,12 +206,36 @@ int tracer__load(struct tracer *t, struct tracer_error *error)
 	return err ? fail(error, "map", err) : 0;
 }
 
+/* Has the kernel call a program for each task. */
+static int walk_tasks(const struct bpf_link *link)
+{
+	char nothing[16]; /* is written by the programs */
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -ENOENT;
+	ssize_t size;
+	if (fd < 0)
+		return fd;
+	do
+		size = read(fd, nothing, sizeof(nothing));
+	while (size < 0 && (errno == EINTR || errno == EAGAIN));
+	int err = size < 0 ? -errno : 0;
+	close(fd);
+	return err;
+}
+
+/* Where the kernel refuses it, a wait is known from the next switch of its task on. */
+static void find_waits(const struct tracer *t)
+{
+	if (!walk_tasks(t->skeleton->links.wait_find))
+		walk_tasks(t->skeleton->links.wait_recheck);
+}
+
 int tracer__attach(struct tracer *t, struct tracer_error *error)
 {
 	int err = t->config.compiled ? bcc_loader__attach(&t->bcc)
 				     : noisetop_bpf__attach(t->skeleton);
 	if (err)
 		return fail(error, "attach", err);
+	find_waits(t);
 	if (t->config.faults)
 		err = fault__attach(&t->faults, t->skeleton, t->rings.cpus, t->rings.watched_count);
 	return err ? fail(error, "faults", err) : 0;

@@ -58,3 +58,8 @@ def slices_of_init() -> int:
     for task in Path("/proc/1/task").iterdir():
         slices += int((task / "schedstat").read_text().split()[2])
     return slices
+
+
+def run_time_ns(tid: int) -> int:
+    """How long a thread ran so far (first field of schedstat)."""
+    return int(Path(f"/proc/{tid}/schedstat").read_text().split()[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -120,7 +121,7 @@ def group() -> Iterator[Path]:
     root = system.cgroup2_root()
     if root is None:
         pytest.skip("no cgroup v2 here")
-    outer = root / "noisetop-outer"
+    outer = root / f"noisetop-outer-{os.getpid()}"
     inner = outer / "inner"
     try:
         inner.mkdir(parents=True)
@@ -136,7 +137,7 @@ def test_a_control_group_of_a_cgroup_namespace(
     tmp_path: Path, group: Path, mounted_anew: bool
 ) -> None:
     path = tmp_path / "x.noisetop"
-    name = "/inner" if mounted_anew else "/noisetop-outer/inner"
+    name = "/inner" if mounted_anew else f"/{group.name}/inner"
     mount = f"umount {group.parent} && mount -t cgroup2 none {group.parent}"
     inside = f"""
         {mount if mounted_anew else "true"} || exit 99

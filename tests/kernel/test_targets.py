@@ -71,6 +71,9 @@ def test_several_threads_are_victims() -> None:
     assert set(traced.rows("thread", "self", "compete")["tid"]) == {load.tids["compete"]}
 
 
+AWAKE_NS = 10_000_000
+
+
 @contextlib.contextmanager
 def poller(cpu: int) -> Iterator[int]:
     """A thread of the kernel's that polls for io_uring on one CPU and never sleeps; its tid."""
@@ -83,8 +86,15 @@ def poller(cpu: int) -> Iterator[int]:
         pytest.skip(f"no io_uring here: {os.strerror(ctypes.get_errno())}")
     try:
         wait_for(lambda: bool(_pollers()), "the poller")
-        system_call(_IO_URING_ENTER, fd, 0, 0, _SQ_WAKEUP, None, 0)
-        yield _pollers()[0]
+        (tid,) = _pollers()
+
+        def polls() -> bool:
+            """It goes to sleep when it is new, perhaps after it was woken."""
+            system_call(_IO_URING_ENTER, fd, 0, 0, _SQ_WAKEUP, None, 0)
+            return books.run_time_ns(tid) > AWAKE_NS
+
+        wait_for(polls, "polling")
+        yield tid
     finally:
         os.close(fd)
 
@@ -128,21 +138,26 @@ def test_what_interrupts_a_thread_of_the_kernel_is_what_the_kernel_counts() -> N
 
 
 KSM = Path("/sys/kernel/mm/ksm")
+MERGED_BYTES = 1 << 28
 
 
 @contextlib.contextmanager
 def merging() -> Iterator[int]:
-    """The kernel's thread that merges pages, busy but for short sleeps now and then; its tid."""
+    """The kernel's thread that merges pages; its tid. It is busy but for a short sleep after each
+    scan, in which it waits for work on every CPU: so much to scan that this is rare."""
     if not (KSM / "run").exists():
         pytest.skip("no ksmd here")
 
-    before = {name: (KSM / name).read_text() for name in ("run", "sleep_millisecs")}
-    memory = mmap.mmap(-1, 1 << 24, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory.write(b"x" * len(memory))
+    settings = {"sleep_millisecs": "0", "smart_scan": "0", "run": "1"}
+    before = {name: (KSM / name).read_text() for name in settings if (KSM / name).exists()}
+    memory = mmap.mmap(-1, MERGED_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages = np.frombuffer(memory, np.int64).reshape(-1, mmap.PAGESIZE // 8)
+    pages[:] = np.arange(len(pages))[:, None]  # no two are the same
+    del pages
     memory.madvise(mmap.MADV_MERGEABLE)
     try:
-        (KSM / "sleep_millisecs").write_text("0")
-        (KSM / "run").write_text("1")
+        for name in before:
+            (KSM / name).write_text(settings[name])
         scans = _scans()
         wait_for(lambda: _scans() > scans, "ksmd")
         (tid,) = [int(p.parent.name) for p in Path("/proc").glob("[0-9]*/comm") if _is_ksmd(p)]

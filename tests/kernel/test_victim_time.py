@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from noisetop.events.interruption import Source
 from noisetop.machine import system
 from noisetop.tracing.target import Target
+from tests.kernel import books
 from tests.kernel.loads import Workload, prepared
 from tests.kernel.test_waits import LONG_NS, NOWHERE, SHORT_NS, SKIPPED_NS, quota
 from tests.kernel.tracing import Traced, trace
@@ -129,3 +132,38 @@ def test_a_thread_that_migrates_while_it_waits() -> None:
     assert_adds_up(traced, load)
     victim = traced.victims[load.tids["victim"]]
     assert victim.unattributed_ns <= 0.05 * victim.delay_ns + hidden_time(traced)
+
+
+STARVED = 4
+PERIOD_S = 0.5
+
+
+def test_a_wait_that_began_before_the_trace_is_known() -> None:
+    """Threads of SCHED_IDLE beside one that never sleeps: each runs about once in a second, so most
+    are never switched in while they are traced."""
+    spin = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]
+    bound = ["taskset", "-c", str(VICTIM_CPU)]
+    with contextlib.ExitStack() as stack:
+        pids = []
+        for command in [["chrt", "--idle", "0", *spin]] * STARVED + [spin]:
+            process = stack.enter_context(
+                subprocess.Popen([*bound, *command], stdout=subprocess.PIPE)
+            )
+            stack.callback(process.kill)
+            assert process.stdout
+            process.stdout.readline()
+            pids.append(process.pid)
+        ran = {}
+
+        def look() -> None:
+            before = {pid: books.run_time_ns(pid) for pid in pids[:STARVED]}
+            time.sleep(PERIOD_S)
+            ran.update({pid: books.run_time_ns(pid) - ns for pid, ns in before.items()})
+
+        traced = trace(Target((VICTIM_CPU,), pids=tuple(pids[:STARVED])), look)
+    assert len(ran) == STARVED
+    for pid, ran_ns in ran.items():
+        one = traced.victims[pid]
+        assert one.adds_up()
+        assert one.wall_ns > PERIOD_S * 1e9
+        assert one.contention_ns + one.throttled_ns >= 0.9 * (PERIOD_S * 1e9 - ran_ns), one
