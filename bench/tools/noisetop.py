@@ -16,7 +16,7 @@ from bench.process import LIFETIME_S, ToolProcess, running
 from bench.tools import Seen, Session, Setting, Tool
 from noisetop.errors import UsageError
 
-_CLOSING = re.compile(r"([\d.]+)([kMG]?) events in .*?, (\d+) dropped")
+_CLOSING = re.compile(r"([\d.]+)([kMG]?) events in .*?, (\d+) (?:dropped|lost)")  # lost: before 0.3
 RECORD = "noisetop record"
 OTHER = "other checkout"
 """What the tables call another version of noisetop."""
