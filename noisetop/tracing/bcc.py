@@ -33,8 +33,12 @@ _PER_CPU = ("__per_cpu_offset", "__preempt_count", "pcpu_hot")
 
 # By struct and member, as bpf/bcc.h tests them.
 _LOST_WITH_MEMBER = {("task_struct", "throttled"): "throttled waits (needs BTF)"}
-# Only the private structs worker and kthread tell.
-_LOST_ALWAYS = ("work items after they slept (needs BTF)", "work of kworkers that act (needs BTF)")
+# Only the private structs worker and kthread tell, and programs that walk all tasks.
+_LOST_ALWAYS = (
+    "work items after they slept (needs BTF)",
+    "work of kworkers that act (needs BTF)",
+    "waits that began before (needs BTF)",
+)
 _LOST_WITHOUT_SYMBOLS = "context of whoever acts (needs BTF)"
 
 
@@ -209,7 +213,8 @@ def _lost(unit: TranslationUnit, lacking: set[tuple[str, str]]) -> tuple[str, ..
     lost = [text for key, text in _LOST_WITH_MEMBER.items() if key in lacking]
     if _preempt_count(unit.per_cpu)["noise_preempt_count_known"] == "0":
         lost.append(_LOST_WITHOUT_SYMBOLS)
-    others = [name for name in unit.not_carried() if name not in _HAZARDOUS]
+    told = [name for name, section in unit.programs.items() if section.startswith("iter/")]
+    others = [name for name in unit.not_carried() if name not in (*_HAZARDOUS, *told)]
     files = dict.fromkeys((*_HAZARDOUS, *(name.split("_")[0] for name in others)))
     return (*_LOST_ALWAYS, *lost, *(f"{name} (needs BTF)" for name in files))
 

@@ -166,6 +166,7 @@ def test_what_bcc_cannot_carry_is_listed(
     assert set(compiled.lost) == {
         "work items after they slept (needs BTF)",
         "work of kworkers that act (needs BTF)",
+        "waits that began before (needs BTF)",
         "context of whoever acts (needs BTF)",
         "sampled (needs BTF)",
         "fault (needs BTF)",
