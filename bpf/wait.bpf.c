@@ -115,7 +115,7 @@ static __always_inline bool wait_is_over(struct task_struct *task)
 }
 
 /*
- * A victim that waits already while tracing begins may wait on, all the time. The kernel walks the
+ * A victim that waits already when the window starts may wait on, all the time. The kernel walks the
  * tasks twice: what the switch of a task at this very moment made wrong, the second walk takes back.
  */
 SEC("iter/task")

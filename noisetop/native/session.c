@@ -178,7 +178,7 @@ static PyObject *session_start_window(PyObject *self, PyObject *unused)
 		return NULL;
 	uint64_t start_ns;
 	Py_BEGIN_ALLOW_THREADS;
-	start_ns = drain__start_window(&t->drain);
+	start_ns = tracer__start_window(t);
 	Py_END_ALLOW_THREADS;
 	return PyLong_FromUnsignedLongLong(start_ns);
 }

@@ -206,6 +206,17 @@ int tracer__load(struct tracer *t, struct tracer_error *error)
 	return err ? fail(error, "map", err) : 0;
 }
 
+int tracer__attach(struct tracer *t, struct tracer_error *error)
+{
+	int err = t->config.compiled ? bcc_loader__attach(&t->bcc)
+				     : noisetop_bpf__attach(t->skeleton);
+	if (err)
+		return fail(error, "attach", err);
+	if (t->config.faults)
+		err = fault__attach(&t->faults, t->skeleton, t->rings.cpus, t->rings.watched_count);
+	return err ? fail(error, "faults", err) : 0;
+}
+
 /* Has the kernel call a program for each task. */
 static int walk_tasks(const struct bpf_link *link)
 {
@@ -229,16 +240,11 @@ static void find_waits(const struct tracer *t)
 		walk_tasks(t->skeleton->links.wait_recheck);
 }
 
-int tracer__attach(struct tracer *t, struct tracer_error *error)
+uint64_t tracer__start_window(struct tracer *t)
 {
-	int err = t->config.compiled ? bcc_loader__attach(&t->bcc)
-				     : noisetop_bpf__attach(t->skeleton);
-	if (err)
-		return fail(error, "attach", err);
+	uint64_t start_ns = drain__start_window(&t->drain);
 	find_waits(t);
-	if (t->config.faults)
-		err = fault__attach(&t->faults, t->skeleton, t->rings.cpus, t->rings.watched_count);
-	return err ? fail(error, "faults", err) : 0;
+	return start_ns;
 }
 
 void tracer__destroy(struct tracer *t)

@@ -49,6 +49,8 @@ struct tracer {
 int tracer__open(struct tracer *t, const struct tracer_config *config, struct tracer_error *error);
 int tracer__load(struct tracer *t, struct tracer_error *error);
 int tracer__attach(struct tracer *t, struct tracer_error *error);
+/* What begins from the moment that is returned on counts, and waits that had begun before. */
+uint64_t tracer__start_window(struct tracer *t);
 void tracer__destroy(struct tracer *t);
 
 #endif

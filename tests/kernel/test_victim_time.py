@@ -166,4 +166,5 @@ def test_a_wait_that_began_before_the_trace_is_known() -> None:
         one = traced.victims[pid]
         assert one.adds_up()
         assert one.wall_ns > PERIOD_S * 1e9
-        assert one.contention_ns + one.throttled_ns >= 0.9 * (PERIOD_S * 1e9 - ran_ns), one
+        # What has the CPU to the end is not told: it goes on then.
+        assert one.delay_ns >= 0.9 * (PERIOD_S * 1e9 - ran_ns), one
