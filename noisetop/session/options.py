@@ -80,6 +80,12 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
 def _add_tool(parser: argparse.ArgumentParser) -> None:
     tool = parser.add_argument_group("tracing")
     tool.add_argument(
+        "--as-user",
+        action="store_true",
+        help="run the command after -- as the user who called sudo; default: as root, as the "
+        "tracing itself",
+    )
+    tool.add_argument(
         "-H",
         "--housekeeping",
         metavar="LIST",

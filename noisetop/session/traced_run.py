@@ -20,6 +20,7 @@ from noisetop.machine.files import Files
 from noisetop.machine.find_tasks import find_task
 from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import nohz_full_cpus, online_cpus
+from noisetop.session.caller import calling_user
 from noisetop.session.capture import Capture
 from noisetop.session.notice import notice
 from noisetop.session.options import (
@@ -107,7 +108,8 @@ class TracedRun:
 
     def _prepare_workload(self, args: argparse.Namespace, output_fd: int) -> None:
         """Without -c the command itself is what is watched."""
-        self.workload = Workload.prepare(args.workload, output_fd)
+        caller = calling_user(os.environ) if args.as_user else None
+        self.workload = Workload.prepare(args.workload, output_fd, caller)
         if args.cpus is None:
             self.target = command_target(self.workload.pid, args.workload[0], online_cpus())
 
@@ -229,6 +231,8 @@ def _checked_target(args: argparse.Namespace) -> Target:
     """What the options ask to watch; without CPUs where that is the command alone."""
     if args.workload and named_victims(args):
         raise UsageError("give -p, -t, --cgroup or a command after --, not two of them")
+    if args.as_user and not args.workload:
+        raise UsageError("--as-user goes with a command after --")
     if args.workload and args.cpus is None and args.victim is not None:
         raise UsageError("--victim goes with -c: without it the command is the victim")
     target = target_of(args) if args.cpus is not None or not args.workload else Target(())

@@ -9,6 +9,7 @@ import signal
 from dataclasses import dataclass
 
 from noisetop.errors import NoisetopError
+from noisetop.session.caller import Caller
 
 _NOT_FOUND, _NOT_RUN = 127, 126
 _SIGNAL_BASE = 128  # what shells add to the number of the signal that ended a command
@@ -33,8 +34,11 @@ class Workload:
     _status: int | None = None
 
     @classmethod
-    def prepare(cls, argv: list[str], output_fd: int = -1) -> Workload:
-        """Forks; with ``output_fd`` what the command writes goes there.
+    def prepare(
+        cls, argv: list[str], output_fd: int = -1, caller: Caller | None = None
+    ) -> Workload:
+        """Forks; with ``output_fd`` what the command writes goes there, with ``caller`` it runs as
+        that user.
 
         Call it before the process binds itself to housekeeping CPUs and before it has threads: the
         command inherits what this process has now.
@@ -43,7 +47,8 @@ class Workload:
         failure_read, failure_write = os.pipe2(os.O_CLOEXEC)
         pid = os.fork()
         if pid == 0:
-            _become(argv, gate_read, gate_write, failure_write, output_fd)
+            _wait_in_child(gate_read, gate_write, output_fd)
+            _become(argv, failure_write, caller)
         os.close(gate_read)
         os.close(failure_write)
         return cls(argv, pid, gate_write, failure_read)
@@ -89,8 +94,8 @@ class Workload:
         os.close(self._failure)
 
 
-def _become(argv: list[str], gate: int, gate_write: int, failure: int, output_fd: int) -> None:
-    """In the child: waits for the gate, then runs the command. Does not return."""
+def _wait_in_child(gate: int, gate_write: int, output_fd: int) -> None:
+    """Until the gate opens; does not return where it is closed."""
     os.close(gate_write)
     if output_fd >= 0:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -99,8 +104,16 @@ def _become(argv: list[str], gate: int, gate_write: int, failure: int, output_fd
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     if not os.read(gate, 1):
         os._exit(0)
+
+
+def _become(argv: list[str], failure: int, caller: Caller | None) -> None:
+    """In the child: runs the command. Does not return."""
+    environment = dict(os.environ)
     try:
-        os.execvp(argv[0], argv)
+        if caller:
+            caller.become()
+            environment = caller.environment(environment)
+        os.execvpe(argv[0], argv, environment)
     except OSError as error:
         os.write(failure, str(error.errno).encode())
     os._exit(_NOT_RUN)

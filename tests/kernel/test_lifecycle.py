@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -86,6 +87,30 @@ def test_the_command_runs_where_it_would_without_us(tmp_path: Path) -> None:
         print_affinity,
     )
     assert done.stdout.strip() == str(sorted(os.sched_getaffinity(0)))
+
+
+def test_the_command_runs_as_who_called_with_nothing_of_ours(tmp_path: Path) -> None:
+    nobody = pwd.getpwnam("nobody")
+    look = """
+        echo $HOME
+        id -u; id -g; id -G
+        grep -E '^Cap(Prm|Eff)' /proc/self/status | cut -f 2
+        ls /proc/$$/fd
+    """
+    path = tmp_path / "r.noisetop"
+    done = run(
+        *("record", "-c", CPU, "--as-user", "-o", path, "--"),
+        *("sh", "-c", look),
+        env={**os.environ, "SUDO_UID": str(nobody.pw_uid), "SUDO_GID": str(nobody.pw_gid)},
+        stdin=subprocess.DEVNULL,
+        cwd="/",
+    )
+    assert done.returncode == 0, done.stderr
+    home, uid, gid, groups, permitted, effective, *files = done.stdout.splitlines()
+    assert (home, int(uid), int(gid)) == (nobody.pw_dir, nobody.pw_uid, nobody.pw_gid)
+    assert groups.split() == [gid]
+    assert int(permitted, 16) == int(effective, 16) == 0
+    assert files == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize(
