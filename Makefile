@@ -87,6 +87,11 @@ test-thorough: $(TOOLS) ## the tests with made-up input, with twenty times as ma
 fuzz: $(TOOLS) ## damaged and forged files through every command that reads one, under sanitizers: make fuzz TIME=60s
 	@$(BIN)/python -m tests.fuzz --time $(TIME) $(ARGS)
 
+.PHONY: torture
+torture: $(TOOLS) ## start and kill noisetop on a machine that is stirred, as root: make torture TIME=30m
+	@packaging/prepare test
+	@$(AS_ROOT) $(BIN)/python -m tests.torture --time $(TIME) $(ARGS)
+
 .PHONY: test-guests
 test-guests: $(TOOLS) ## the tests of the kernel on those that people run, in QEMU: make test-guests ARGS="-k bookworm"
 	@packaging/prepare guests

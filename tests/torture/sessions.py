@@ -1,0 +1,129 @@
+"""One run of noisetop, ended by a signal at a random moment, and what has to hold afterwards."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.kernel.program import PROGRAM
+from tests.torture.disturbances import LAST
+
+SIGNALS = tuple(
+    getattr(signal, f"SIG{name}")
+    for name in ("HUP", "INT", "QUIT", "TERM", "PIPE", "ALRM", "USR1", "SEGV", "KILL")
+)
+_ABRUPT = {signal.SIGKILL, signal.SIGSEGV}
+"""After these a recording is left as it was, beside its name."""
+_PATIENCE_S = 40
+_LONGEST_S = 2.5
+RECORDINGS = (".noisetop", ".json", ".partial")
+
+
+def commands(chance: random.Random, folder: Path, victim: int) -> list[str]:
+    """Any of the commands that trace, with its options."""
+    last = str(LAST)
+    out = str(folder / f"run.{chance.choice(('noisetop', 'json'))}")
+    ring = ["--ring-size", chance.choice(("64", "4096"))]
+    more = chance.choice(([], ["--stacks"], ["--faults"], ring))
+    return chance.choice(
+        (
+            ["record", "-c", last, "-o", out, *more],
+            ["record", "-p", str(victim), "-o", out, *more],
+            ["record", "-o", out, *more, "--", "sh", "-c", "while :; do :; done"],
+            ["top", "-c", last, "--json", "-o", out, *more, "0.2"],
+            ["top", "-c", last, "--plain", *more, "0.2"],
+            ["top", "-p", str(victim), "--json", "0.2"],
+            ["diagnose", "-c", last, "-d", "1s", "--json"],
+            ["probe", "spin", "-c", last, "-d", "1s", "--json"],
+        )
+    )
+
+
+@dataclass(slots=True)
+class Run:
+    """A process of noisetop in a folder of its own."""
+
+    folder: Path
+    arguments: list[str]
+    signal: signal.Signals
+    delay_s: float
+    process: subprocess.Popen[bytes] = field(init=False)
+    signalled: bool = False
+    """Whether the signal met it alive."""
+
+    @classmethod
+    def random(cls, chance: random.Random, folder: Path, victim: int) -> Run:
+        """Any command, ended by any signal at any moment."""
+        arguments = commands(chance, folder / "out", victim)
+        return cls(folder, arguments, chance.choice(SIGNALS), chance.uniform(0, _LONGEST_S))
+
+    def start(self) -> None:
+        """With its temporary files and what it says in the folder."""
+        for name in ("out", "tmp"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        with (self.folder / "stderr").open("wb") as stderr:
+            self.process = subprocess.Popen(
+                [PROGRAM, *self.arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                env={**os.environ, "TMPDIR": str(self.folder / "tmp")},
+                start_new_session=True,
+            )
+
+    def end(self) -> list[str]:
+        """Sends the signal, if it still runs, and waits; what is wrong with how it ended."""
+        try:
+            self.process.wait(self.delay_s)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(self.signal)
+            self.signalled = True
+        try:
+            self.process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return [f"it did not end within {_PATIENCE_S} s"]
+        self.kill()
+        return []
+
+    def kill(self) -> None:
+        """It and the command that it ran."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        self.process.wait(_PATIENCE_S)
+
+    def problems(self) -> list[str]:
+        """What is wrong with what it said and left behind."""
+        said = (self.folder / "stderr").read_text(errors="replace")
+        found = [f"it said: {said[-2000:]}"] if "Traceback" in said else []
+        if self.signal not in _ABRUPT:
+            left = sorted(path.name for path in (self.folder / "tmp").rglob("*"))
+            found += [f"temporary files are left: {left}"] if left else []
+        return found
+
+    def __str__(self) -> str:
+        return (
+            f"noisetop {' '.join(self.arguments)}: {self.signal.name} after {self.delay_s:.2f} s, "
+            f"exit status {self.process.returncode}"
+        )
+
+
+def unreadable(path: Path) -> str:
+    """Why a recording cannot be read; empty: it can, or nothing was recorded yet and it says so."""
+    done = subprocess.run(
+        [PROGRAM, "report", "--json", path],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if not done.returncode:
+        return ""
+    says_so = path.suffix == ".partial" and "breaks off before its first event" in done.stderr
+    return "" if says_so else f"{path.name} cannot be read: {done.stderr[-2000:]}"
