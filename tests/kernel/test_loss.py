@@ -23,7 +23,7 @@ from tests.recordings import FLAGS
 pytestmark = pytest.mark.kernel
 
 PROMISED_PER_SECOND = 200_000
-SECONDS = 5
+SECONDS = 3
 PATIENCE_S = 25
 EDGE_NS = 20_000
 TRIGGER_EDGES = 8
@@ -47,9 +47,8 @@ def test_nothing_is_lost_at_the_promised_rate(tmp_path: Path) -> None:
         counters = tracer.window_counters()
         losses = counters.of(LOSSES)
         writer.write_end(tracer.end_ns, counters, "")
-    recording = read_spool(path)
-    count = sum(len(chunk) for chunk in recording.chunks())
-    assert count > 0
+    assert len(next(iter(read_spool(path).chunks()))) > 0
+    assert path.stat().st_size > tracer.event_count * tracer.layout.event.itemsize
     assert fastest >= PROMISED_PER_SECOND, "the load was too small to prove anything"
     assert losses.total == 0, losses
 
