@@ -110,6 +110,11 @@ class TaskNamer:
         )
         return sorted(found, key=lambda one: one.label == UNKNOWN)
 
+    def culprits_of(self, source: SourceSummary) -> list[NamedShare]:
+        """The same of one source."""
+        found = _merged(self._culprits_of(source))
+        return sorted(found, key=lambda one: one.label == UNKNOWN)
+
     def _culprits_of(self, source: SourceSummary) -> Iterable[tuple[str, TriggerSummary]]:
         if self._is_of_program(source):
             return [(self._of_task(one.trigger, source), one) for one in source.tasks]

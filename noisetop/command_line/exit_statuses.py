@@ -11,12 +11,13 @@ EXIT_STATUSES = (
     ("0", "success"),
     (str(EXIT_FAILURE), "failure: one line on stderr says what failed and what to type"),
     (str(EXIT_USAGE), "wrong usage: an option, a value or a target that does not exist"),
-    (str(EXIT_LIMIT), "a limit set on the command line was crossed (check --fail-on)"),
+    (str(EXIT_LIMIT), "a limit set on the command line was crossed (--fail-on)"),
     (f"{SIGNAL_BASE}+N", "noisetop was interrupted by signal N (130: Ctrl-C)"),
 )
 """Status and meaning."""
 
 STATUS_OF_CMD = (
     "With -- CMD, noisetop returns the exit status of CMD (128+N if signal N ended it, 127 if "
-    "there is no such command, 126 if it cannot be run), unless noisetop itself fails."
+    "there is no such command, 126 if it cannot be run), unless noisetop itself fails or CMD "
+    "returns 0 and a limit of --fail-on is exceeded: 3."
 )

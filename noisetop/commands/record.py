@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from noisetop.command_line.command import Example
+from noisetop.counters.losses import LOSSES
 from noisetop.exporters import exporters_by_suffix
+from noisetop.limits.grammar import Limit
+from noisetop.limits.noise_figures import outcomes_of
 from noisetop.recording.open import SUFFIX
+from noisetop.recording.recording import Recording
+from noisetop.session.fail_on import add_fail_on_argument, limit_status
 from noisetop.session.notice import notice
 from noisetop.session.options import add_run_arguments
 from noisetop.session.progress import progress_line
 from noisetop.session.traced_run import RunResult, TracedRun
+from noisetop.summary.worst import WORST_KEPT, summarize_with_worst
 from noisetop.text.units import format_count, format_ns
 from noisetop.tracing.tracer import Tracer
 
@@ -37,6 +44,10 @@ EXAMPLES = (
         "noisetop record -c 2-3 -d 2s --stacks -o trace.json",
         "record with the stacks of the senders of interrupts, for Perfetto",
     ),
+    Example(
+        "noisetop record -c 2 --fail-on 'noise>0.1%,lost>0' -- taskset -c 2 ./benchmark",
+        "for builds: exit status 3 if there is more noise, and who caused it",
+    ),
 )
 
 
@@ -54,19 +65,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "default: %(default)s",
     )
     parser.add_argument("--force", action="store_true", help="overwrite the output")
+    add_fail_on_argument(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Records; the exit status of the command after ``--`` where there is one."""
-    with TracedRun(args, output=args.output) as run:
+    """Records; the exit status of the command after ``--`` where there is one and it is not 0, else
+    3 where a limit of --fail-on is exceeded."""
+    judged = [0]
+
+    def judge(recording: Recording) -> None:
+        judged[0] = _limit_status(args.limits, recording)
+
+    inspect = judge if args.limits else None
+    with TracedRun(args, output=args.output, inspect=inspect) as run:
         with run.tracing() as tracer:
             if not args.quiet:
                 notice(f"recording {run.target.title} to {args.output}: Ctrl-C ends it")
             _wait(run, tracer, quiet=args.quiet)
         if run.result and not args.quiet:
             notice(_closing_line(run.result, args.output))
-        return run.status()
+        return run.status() or judged[0]
+
+
+def _limit_status(limits: Sequence[Limit], recording: Recording) -> int:
+    summary, worst = summarize_with_worst(recording, WORST_KEPT)
+    lost = summary.counters.of(LOSSES).total
+    return limit_status(outcomes_of(limits, summary, worst), lost, recording.damage)
 
 
 def _wait(run: TracedRun, tracer: Tracer, *, quiet: bool) -> None:

@@ -1,4 +1,4 @@
-"""``noisetop report``: what a recording says, as text or JSON."""
+"""``noisetop report``: what a recording says, as text, JSON or Markdown, and limits on it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from noisetop.command_line.command import Example
+from noisetop.counters.losses import LOSSES
 from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import collector_for, evidence_of
 from noisetop.errors import UsageError
@@ -14,15 +15,21 @@ from noisetop.events.task_directory import TaskDirectory
 from noisetop.gaps.files import as_json, looks_like_result, read_result
 from noisetop.gaps.report import report_lines as probe_lines
 from noisetop.gaps.result import ProbeResult
+from noisetop.limits.junit import junit_xml
+from noisetop.limits.noise_figures import outcomes_of
+from noisetop.limits.outcome import loss_warning
+from noisetop.output import Output, check_output
 from noisetop.recording.open import open_recording
 from noisetop.recording.part import part_of
 from noisetop.recording.recording import Recording
+from noisetop.report.markdown import markdown_lines
 from noisetop.report.stacks import kernel_stack, stack_rows, victim_stack
 from noisetop.report.text import Report, report_lines
+from noisetop.session.fail_on import add_fail_on_argument, limit_status
 from noisetop.session.options import add_net_argument
 from noisetop.summary.as_dict import summary_as_dict
 from noisetop.summary.recorded import VICTIM_OF_FILE, check_victim, say_victim
-from noisetop.summary.worst import WorstInterruption, summarize_with_worst
+from noisetop.summary.worst import WORST_KEPT, WorstInterruption, summarize_with_worst
 from noisetop.text.layout import fit, output_width
 from noisetop.text.terminal_output import add_pager_argument, print_lines
 from noisetop.text.units import parse_duration
@@ -46,9 +53,12 @@ EXAMPLES = (
         "only three seconds of it, as before and after a change of the isolation",
     ),
     Example("noisetop report noise.noisetop --json", "everything as JSON, times in nanoseconds"),
+    Example(
+        "noisetop report noise.noisetop --fail-on 'noise>0.1%,single>50us' --junit limits.xml",
+        "for builds: exit status 3 if a limit is exceeded, and a JUnit file",
+    ),
 )
 
-_WORST = 10
 _MOST_STACKS = 100
 
 
@@ -57,7 +67,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", type=Path, help="a recording, a trace of noisetop or a probe result"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    forms.add_argument(
+        "--markdown",
+        action="store_true",
+        help="Markdown instead of text, for the summary page of a build: verdict, limits, sources",
+    )
+    add_fail_on_argument(parser)
+    parser.add_argument(
+        "--junit",
+        metavar="FILE",
+        type=Path,
+        help="with --fail-on: write JUnit XML with a test case for each limit",
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite the file of --junit")
     parser.add_argument(
         "-v",
         "--verbose",
@@ -86,14 +110,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the report."""
+    """Prints the report; 3 where a limit of --fail-on is exceeded."""
     if args.top < 1:
         raise UsageError("--top takes a number above 0")
+    junit = _junit_output(args)
     if looks_like_result(args.file):
-        if args.since or args.until or args.victim or args.net:
+        if args.since or args.until or args.victim or args.net or args.limits or args.markdown:
             raise UsageError(f"{args.file} is a probe result: it takes --json only")
         _print_result(read_result(args.file), args)
         return 0
+    report = _report(args)
+    lost, damage = report.summary.counters.of(LOSSES).total, report.recording.damage
+    if junit:
+        warning = loss_warning(report.limits, lost, damage)
+        with junit.opened() as file:
+            file.write(junit_xml(report.limits, report.summary.duration_ns, warning))
+    _print_report(report, args)
+    return limit_status(report.limits, lost, damage)
+
+
+def _junit_output(args: argparse.Namespace) -> Output | None:
+    """Where --junit writes; checked before the recording is read."""
+    if args.junit is None:
+        return None
+    if not args.limits:
+        raise UsageError("--junit goes with --fail-on LIMITS, as in --fail-on 'noise>0.1%'")
+    return check_output(args.junit, force=args.force)
+
+
+def _report(args: argparse.Namespace) -> Report:
+    """Reads the recording, or the part of it that is asked for."""
     recording = open_recording(args.file)
     say_victim(recording, args.victim)
     if args.since is not None or args.until is not None:
@@ -101,14 +147,21 @@ def run(args: argparse.Namespace) -> int:
     if args.net:
         recording.rank_by_net()
     collector = collector_for(recording)
-    summary, worst = summarize_with_worst(recording, _WORST, collector.add)
+    summary, worst = summarize_with_worst(recording, WORST_KEPT, collector.add)
     check_victim(summary.cpu_victims, args.victim)
+    outcomes = outcomes_of(args.limits, summary, worst)
     evidence = evidence_of(recording, collected=collector)
     stacks = stack_rows(recording, evidence.shares)
-    report = Report(recording, summary, worst, diagnose(evidence), stacks)
+    return Report(recording, summary, worst, diagnose(evidence), stacks, outcomes)
+
+
+def _print_report(report: Report, args: argparse.Namespace) -> None:
     if args.json:
         _print_json(report)
-        return 0
+        return
+    if args.markdown:
+        print("\n".join(markdown_lines(report, top=args.top)))
+        return
     lines = report_lines(
         report,
         width=output_width(),
@@ -117,7 +170,6 @@ def run(args: argparse.Namespace) -> int:
         verbose=args.verbose,
     )
     print_lines(lines, pager=args.pager)
-    return 0
 
 
 def _moment(text: str | None) -> int | None:
@@ -142,6 +194,7 @@ def _print_json(report: Report) -> None:
         "damage": recording.damage,
         "metadata": recording.metadata,
         "worst": [_worst(one, recording, report.summary.directory) for one in report.worst],
+        "limits": [one.as_dict() for one in report.limits],
         "stacks": [row.as_dict() for row in report.stacks[:_MOST_STACKS]],
     }
     # json escapes all control characters but this one.

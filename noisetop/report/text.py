@@ -34,6 +34,7 @@ from noisetop.diagnosis import Diagnosis
 from noisetop.diagnosis.brief import brief_lines
 from noisetop.errors import UsageError
 from noisetop.events.interruption import in_class_order
+from noisetop.limits.outcome import Outcome
 from noisetop.recording.recording import Recording
 from noisetop.report.causes import (
     by_lines,
@@ -82,6 +83,8 @@ class Report:
     diagnosis: Diagnosis
     stacks: tuple[StackRow, ...] = ()
     """Of those who acted, most expensive first."""
+    limits: tuple[Outcome, ...] = ()
+    """What became of the limits, in the order in which they were given."""
 
 
 def report_lines(

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from noisetop.columns.noise import label_of
 from noisetop.diagnosis import Diagnosis
 from noisetop.events.origin import Origin
-from noisetop.events.trigger import Trigger
-from noisetop.summary.cpu_victim import CONTENTION, SetAside
+from noisetop.summary.cpu_victim import CONTENTION
 from noisetop.summary.summary import CpuSummary, Summary
-from noisetop.summary.worst import Part, WorstInterruption
+from noisetop.summary.worst import Part, WorstInterruption, worst_external
 from noisetop.text.column import percent
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.sanitize import printable
@@ -31,10 +30,8 @@ def verdict_rows(
     if words := _contention(summary, everywhere):
         yield "contention", words
     yield "noise", _noise(summary, everywhere)
-    for one in worst:
-        if not _is_aside(summary, one):
-            yield "worst", _worst(summary, one)
-            break
+    if one := worst_external(summary, worst):
+        yield "worst", _worst(summary, one)
     if own := everywhere.by_origin.get(Origin.SELF.label):
         yield "self", f"{format_ns(own)} net, self-inflicted, not counted above"
     if everywhere.external_ns and everywhere.external:
@@ -83,16 +80,6 @@ def _cost(summary: Summary, everywhere: CpuSummary, time_ns: int) -> str:
     cut = "; entries cost less here than calibrated: cut to the wall time"
     why = cut if any(one.is_cut for one in summary.cpus) else ""
     return f"≈{percent(cost_ns, time_ns):.4f} % lost ({low:.4f} to {high:.4f}{why}), "
-
-
-def _is_aside(summary: Summary, one: WorstInterruption) -> bool:
-    """Whether it is mostly the turn of a victim or contention: no noise."""
-    cpu = one.interval.cpu
-    if cpu not in summary.cpu_victims or not one.parts:
-        return False
-    largest = max(one.parts, key=lambda part: part.net_ns)
-    aside = SetAside.on(cpu, summary.cpu_victims, summary.directory)
-    return largest.tid != 0 and aside.includes(largest.source, Trigger(tid=largest.tid))
 
 
 def _worst(summary: Summary, one: WorstInterruption) -> str:

@@ -6,7 +6,7 @@ import datetime
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from noisetop.machine import system
 from noisetop.recording.noise_so_far import NoiseSoFar
 from noisetop.recording.open import SUFFIX
 from noisetop.recording.raw_file import SpoolWriter, read_spool
+from noisetop.recording.recording import Recording
 from noisetop.session.notice import notice
 from noisetop.session.spool_file import SpoolFile
 from noisetop.text.cpu_list import format_cpu_list
@@ -34,6 +35,8 @@ class Capture:
     force: bool
     in_lasting_folder: bool = True
     """Whether what is left after an error can be found later."""
+    inspect: Callable[[Recording], None] | None = None
+    """Called once with what was recorded, when the output has its name."""
     worth_keeping: bool = False
     """Whether the spool file outlives an error."""
     noise_so_far: NoiseSoFar = field(init=False)
@@ -116,12 +119,20 @@ class Capture:
         """Turns the spool file into the output. The spool file goes only when that worked."""
         if self.path.suffix == SUFFIX:
             self._output.output.publish(self.spool)
+            self._inspect(self.path)
             return
         try:
             self._output.write(read_spool(self.spool))
         except NoisetopError as error:
             raise NoisetopError(f"{error}; the recording is kept in {self.spool}") from None
-        self.spool.unlink()
+        try:
+            self._inspect(self.spool)
+        finally:
+            self.spool.unlink()
+
+    def _inspect(self, path: Path) -> None:
+        if self.inspect:
+            self.inspect(read_spool(path))
 
 
 def _metadata(tracer: Tracer) -> dict[str, object]:

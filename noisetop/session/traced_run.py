@@ -20,6 +20,7 @@ from noisetop.machine.files import Files
 from noisetop.machine.find_tasks import find_task
 from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import nohz_full_cpus, online_cpus
+from noisetop.recording.recording import Recording
 from noisetop.session.caller import calling_user
 from noisetop.session.capture import Capture
 from noisetop.session.notice import notice
@@ -63,8 +64,9 @@ class TracedRun:
 
     Creating one checks all options and forks the command after ``--``, which does not start yet.
     Inside the context signals end the run instead of the process. With ``output`` the run is
-    recorded there; ``in_lasting_folder``: its folder is not going to be removed. ``live``:
-    Tracer.read() is going to be called.
+    recorded there; ``in_lasting_folder``: its folder is not going to be removed; ``inspect`` is
+    called with the recording when the output has its name. ``live``: Tracer.read() is going to be
+    called.
 
     Raises UsageError for options that cannot be, NoisetopError where tracing is not possible.
     """
@@ -75,11 +77,12 @@ class TracedRun:
         *,
         output: Path | None = None,
         in_lasting_folder: bool = True,
+        inspect: Callable[[Recording], None] | None = None,
         live: bool = False,
         workload_output_fd: int = -1,
     ) -> None:
         self._stack = ExitStack()
-        self.capture = Capture(output, args.force, in_lasting_folder) if output else None
+        self.capture = Capture(output, args.force, in_lasting_folder, inspect) if output else None
         records = ring_records(args)
         self.stopper = Stopper(duration_ns=parse_duration(args.duration) if args.duration else 0)
         self.target = _checked_target(args)

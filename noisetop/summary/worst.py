@@ -13,11 +13,14 @@ from noisetop.events.origin import Origin
 from noisetop.events.trigger import Trigger
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording
+from noisetop.summary.cpu_victim import SetAside
 from noisetop.summary.max_single import HOLD_NS, LongestIntervals, NoiseInterval
 from noisetop.summary.recorded import summary_from
 from noisetop.summary.summary import Summarizer, Summary
 from noisetop.tables.rows import joined, select
 
+WORST_KEPT = 10
+"""Longest intervals that a report lists."""
 MAX_PARTS = 8
 _SETTLED_NS = 2 * HOLD_NS
 _TABLES = 8
@@ -154,6 +157,23 @@ class _Parts:
         for collector, interval in zip(found, worst, strict=True):
             collector.interval = interval
         return found
+
+
+def worst_external(
+    summary: Summary, worst: Sequence[WorstInterruption]
+) -> WorstInterruption | None:
+    """The first that is noise: not mostly the turn of a victim or contention. None: no such one."""
+    return next((one for one in worst if not _is_aside(summary, one)), None)
+
+
+def _is_aside(summary: Summary, one: WorstInterruption) -> bool:
+    """Whether it is mostly the turn of a victim or contention: no noise."""
+    cpu = one.interval.cpu
+    if cpu not in summary.cpu_victims or not one.parts:
+        return False
+    largest = max(one.parts, key=lambda part: part.net_ns)
+    aside = SetAside.on(cpu, summary.cpu_victims, summary.directory)
+    return largest.tid != 0 and aside.includes(largest.source, Trigger(tid=largest.tid))
 
 
 def summarize_with_worst(

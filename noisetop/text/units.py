@@ -6,7 +6,7 @@ import re
 
 from noisetop.errors import UsageError
 
-_NS_PER_UNIT = {
+NS_PER_UNIT = {
     "ns": 1,
     "us": 1_000,
     "µs": 1_000,
@@ -16,8 +16,9 @@ _NS_PER_UNIT = {
     "h": 3_600_000_000_000,
     "d": 86_400_000_000_000,
 }
-_LONGEST_NS = 365 * _NS_PER_UNIT["d"]
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(" + "|".join(_NS_PER_UNIT) + r")?")
+"""Units that a time can be written in."""
+_LONGEST_NS = 365 * NS_PER_UNIT["d"]
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(" + "|".join(NS_PER_UNIT) + r")?")
 
 
 def parse_duration(text: str, default_unit: str = "s") -> int:
@@ -28,7 +29,7 @@ def parse_duration(text: str, default_unit: str = "s") -> int:
     match = _DURATION.fullmatch(text.strip())
     if not match:
         raise UsageError(f"'{text}' is not a duration: write for example 500ms, 10s or 1m")
-    number, unit_ns = float(match[1]), _NS_PER_UNIT[match[2] or default_unit]
+    number, unit_ns = float(match[1]), NS_PER_UNIT[match[2] or default_unit]
     if number > _LONGEST_NS / unit_ns:
         raise UsageError(f"{text} is too long a duration: write 365d or less")
     duration_ns = round(number * unit_ns)

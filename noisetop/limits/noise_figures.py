@@ -1,0 +1,154 @@
+"""The figures of a summary that limits are compared with: those of the headline and of --json."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from noisetop.columns.tasks import UNKNOWN, NamedShare, TaskNamer, described
+from noisetop.counters.calibration import CALIBRATION
+from noisetop.counters.losses import LOSSES, describe_losses
+from noisetop.errors import NoisetopError
+from noisetop.events.interruption import Source
+from noisetop.events.origin import Origin
+from noisetop.limits.grammar import COST, COUNT, LOST, NOISE, PERCENT, SINGLE, SOURCE, Limit
+from noisetop.limits.outcome import Culprit, Outcome
+from noisetop.summary.summary import CpuSummary, SourceSummary, Summary
+from noisetop.summary.worst import Part, WorstInterruption, worst_external
+from noisetop.text.column import percent
+from noisetop.text.sanitize import printable
+
+Size = Callable[[SourceSummary], int]
+
+
+def outcomes_of(
+    limits: Sequence[Limit], summary: Summary, worst: Sequence[WorstInterruption]
+) -> tuple[Outcome, ...]:
+    """What became of the limits, in their order. ``worst``: the longest intervals of the same
+    period, longest first.
+
+    Raises NoisetopError for a limit on the cost where there is no calibration.
+    """
+    figures = _Figures(summary, worst, TaskNamer(summary))
+    return tuple(_FIGURES[limit.name](figures, limit) for limit in limits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What the figures are taken from."""
+
+    summary: Summary
+    worst: Sequence[WorstInterruption]
+    namer: TaskNamer
+
+    def noise(self, limit: Limit) -> Outcome:
+        return self._share(limit, lambda cpu: cpu.external, lambda one: one.net_ns)
+
+    def cost(self, limit: Limit) -> Outcome:
+        calibration = self.summary.counters.of(CALIBRATION)
+        if not calibration.kinds:
+            why = f" ({printable(calibration.reason)})" if calibration.reason else ""
+            raise NoisetopError(
+                f"limit {printable(limit.text)}: there is no calibration{why}: type noisetop probe "
+                "calibrate and record again, or limit noise"
+            )
+        return self._share(limit, lambda cpu: cpu.external, lambda one: one.rank_ns)
+
+    def single(self, limit: Limit) -> Outcome:
+        found = worst_external(self.summary, self.worst)
+        if found is None:  # the intervals that are known are all turns of victims, or contention
+            return self._longest_source(limit, self.summary.cpus, lambda cpu: cpu.external)
+        interval = found.interval
+        external = [part for part in found.parts if part.origin is not Origin.SELF] or found.parts
+        largest = max(external, key=lambda part: part.net_ns, default=None)
+        path = largest.source.path if largest else ()
+        who = self._who_of_part(largest) if largest else None
+        culprit = Culprit(path, who, interval.noise_ns, interval.start_ns)
+        return self._outcome(limit, interval.noise_ns, interval.cpu, culprit)
+
+    def lost(self, limit: Limit) -> Outcome:
+        losses = self.summary.counters.of(LOSSES)
+        detail = describe_losses(losses) if losses.total else ""
+        return Outcome(limit, losses.total, detail=detail)
+
+    def source(self, limit: Limit) -> Outcome:
+        def matching(cpu: CpuSummary) -> Iterable[SourceSummary]:
+            return [one for one in cpu.external if one.count and _matches(one.source, limit.glob)]
+
+        if limit.unit == PERCENT:
+            return self._share(limit, matching, lambda one: one.net_ns)
+        if limit.unit != COUNT:
+            return self._longest_source(limit, self.summary.cpus, matching)
+        found = list(matching(self.summary.all_cpus()))
+        value = sum(one.count for one in found)
+        return self._outcome(limit, value, None, self._culprit(found, lambda one: one.count))
+
+    def _share(
+        self, limit: Limit, of_cpu: Callable[[CpuSummary], Iterable[SourceSummary]], size: Size
+    ) -> Outcome:
+        """Of the wall time of the CPU on which it is largest."""
+        sums = [(sum(map(size, of_cpu(cpu))), cpu) for cpu in self.summary.cpus]
+        if not sums:
+            return self._outcome(limit, 0.0, None, None)
+        ns, cpu = max(sums, key=lambda pair: pair[0])
+        value = percent(ns, self.summary.duration_ns)
+        return self._outcome(limit, value, cpu.cpu, self._culprit(of_cpu(cpu), size))
+
+    def _longest_source(
+        self,
+        limit: Limit,
+        cpus: Iterable[CpuSummary],
+        of_cpu: Callable[[CpuSummary], Iterable[SourceSummary]],
+    ) -> Outcome:
+        """The longest single interruption by one of these sources."""
+        found = [(one.max_ns, cpu.cpu, one) for cpu in cpus for one in of_cpu(cpu)]
+        if not found:
+            return self._outcome(limit, 0, None, None)
+        value, cpu, one = max(found, key=lambda three: three[0])
+        culprit = self._culprit([one], lambda one: one.max_ns, by_longest=True)
+        return self._outcome(limit, value, cpu, culprit)
+
+    def _outcome(
+        self, limit: Limit, value: float, cpu: int | None, culprit: Culprit | None
+    ) -> Outcome:
+        return Outcome(limit, value, cpu, culprit, period_start_ns=self.summary.start_ns)
+
+    def _culprit(
+        self, sources: Iterable[SourceSummary], size: Size, *, by_longest: bool = False
+    ) -> Culprit | None:
+        """The largest of them, and who has most of it; ``by_longest``: who had the longest one."""
+        largest = max(sources, key=size, default=None)
+        if largest is None or not largest.count:
+            return None
+        shares = self.namer.culprits_of(largest)
+        if by_longest:
+            shares = sorted(shares, key=lambda one: -one.part.max_ns)
+        start_ns = largest.max_start_ns or None
+        return Culprit(largest.source.path, _known(shares), largest.max_ns, start_ns)
+
+    def _who_of_part(self, part: Part) -> str | None:
+        """The task that ran, or who triggered what did."""
+        if part.tid and (self.namer.is_program(part.tid) or not part.trigger.label):
+            named = bool(self.summary.directory.name(part.tid))
+            return self.namer.name(part.tid) if named else f"TID {part.tid}"
+        label = described(part.trigger, self.summary.directory)
+        return None if label == UNKNOWN else label
+
+
+def _matches(source: Source, glob: str) -> bool:
+    """Whether a path, joined by › or by /, is what a glob describes."""
+    return fnmatchcase(source.label, glob) or fnmatchcase("/".join(source.path), glob)
+
+
+def _known(shares: Sequence[NamedShare]) -> str | None:
+    return next((one.label for one in shares if one.label != UNKNOWN), None)
+
+
+_FIGURES: dict[str, Callable[[_Figures, Limit], Outcome]] = {
+    NOISE: _Figures.noise,
+    COST: _Figures.cost,
+    SINGLE: _Figures.single,
+    LOST: _Figures.lost,
+    SOURCE: _Figures.source,
+}
