@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from noisetop.command_line.command import Example
@@ -18,10 +18,17 @@ from noisetop.compare.sample import (
 )
 from noisetop.compare.values import compare_values, measured_of_result
 from noisetop.compare.values_report import value_lines, values_as_dict
+from noisetop.counters.losses import LOSSES
 from noisetop.errors import UsageError
 from noisetop.gaps.files import looks_like_result, read_result
 from noisetop.gaps.result import ProbeResult
+from noisetop.limits.gap_figures import gap_outcomes, lost_events
+from noisetop.limits.grammar import Limit
+from noisetop.limits.noise_figures import outcomes_of
+from noisetop.limits.outcome import Outcome
 from noisetop.recording.open import open_recording
+from noisetop.session.fail_on import add_fail_on_argument, limit_status
+from noisetop.summary.worst import WORST_KEPT, summarize_with_worst
 from noisetop.text.layout import output_width
 from noisetop.text.terminal_output import add_pager_argument, print_lines
 
@@ -40,6 +47,10 @@ EXAMPLES = (
     ),
     Example(
         "noisetop compare spin-a.json spin-b.json --json", "compare two probe results, as JSON"
+    ),
+    Example(
+        "noisetop compare before.noisetop after.noisetop --fail-on 'noise>0.1%'",
+        "for builds: exit status 3 if there is more noise than that in B",
     ),
 )
 
@@ -66,21 +77,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="number of sources without a significant change to list; default: %(default)s",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    add_fail_on_argument(parser, of="the limits are on B")
     add_pager_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compares and prints."""
+    """Compares and prints; 3 where B exceeds a limit of --fail-on."""
     if not _SMALLEST_ALPHA <= args.alpha < 1:
         raise UsageError(f"--alpha takes a rate from {_SMALLEST_ALPHA} to below 1, as in 0.01")
     if args.top < 0:
         raise UsageError("--top takes a number, 0 or more")
     content, lines = _compare(args)
+    outcomes, lost, damage = _judged(args.limits, args.b)
     if args.json:
-        print(json.dumps(content).replace("\x7f", "\\u007f"))
+        limits = [one.as_dict() for one in outcomes]
+        print(json.dumps({**content, "limits": limits}).replace("\x7f", "\\u007f"))
     else:
         print_lines(lines, pager=args.pager)
-    return 0
+    return limit_status(outcomes, lost, damage)
+
+
+def _judged(limits: Sequence[Limit], path: Path) -> tuple[tuple[Outcome, ...], int, str]:
+    """What became of the limits, how many records were lost, and what is wrong with the file."""
+    if not limits:
+        return (), 0, ""
+    if looks_like_result(path):
+        result = read_result(path)
+        return gap_outcomes(limits, result), lost_events(result), ""
+    recording = open_recording(path)
+    summary, worst = summarize_with_worst(recording, WORST_KEPT)
+    lost = summary.counters.of(LOSSES).total
+    return outcomes_of(limits, summary, worst), lost, recording.damage
 
 
 def _compare(args: argparse.Namespace) -> tuple[dict[str, object], Iterator[str]]:

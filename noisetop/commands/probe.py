@@ -15,6 +15,8 @@ from noisetop.errors import NoisetopError, UsageError
 from noisetop.gaps.files import as_json, check_result_output, write_result
 from noisetop.gaps.report import report_lines
 from noisetop.gaps.result import ProbeResult, SpinResult
+from noisetop.limits.gap_figures import check_gap_limits, gap_outcomes, lost_events
+from noisetop.limits.grammar import Limit
 from noisetop.machine import system
 from noisetop.machine.state_folder import state_folder
 from noisetop.probe.calibrate import measure_cpus
@@ -26,6 +28,7 @@ from noisetop.probe.priority import parse_priority
 from noisetop.probe.spin import SpinSettings, run_spin
 from noisetop.probe.stored_calibration import calibration_facts, keep
 from noisetop.probe.switch import SwitchSettings, run_switch
+from noisetop.session.fail_on import add_fail_on_argument, limit_status
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.layout import fit, output_width
 from noisetop.text.sanitize import printable
@@ -49,6 +52,10 @@ EXAMPLES = (
     Example(
         "noisetop probe switch -c 2 -n 4 -d 5s",
         "context switches between four processes on one CPU",
+    ),
+    Example(
+        "noisetop probe spin -c 2 -d 1m --fail-on 'single>20us'",
+        "for builds: exit status 3 if a gap is longer",
     ),
     Example("noisetop probe numa", "memory bandwidth and latency of each node"),
     Example("noisetop probe calibrate -c 2", "what interrupts cost beyond their net time"),
@@ -135,6 +142,7 @@ def _add_spin_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="list the first N active and inactive periods",
     )
+    add_fail_on_argument(parser, of="noise is the time in gaps, single the longest gap")
 
 
 def _add_switch_arguments(parser: argparse.ArgumentParser) -> None:
@@ -212,9 +220,11 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measures, writes the files, prints the result."""
+    """Measures, writes the files, prints the result; 3 where a limit of --fail-on is exceeded."""
     if args.probe == "calibrate":
         return _calibrate(args)
+    limits: tuple[Limit, ...] = args.limits if args.probe == "spin" else ()
+    check_gap_limits(limits)
     outputs = [check_result_output(path, args.probe, force=args.force) for path in args.output]
     stopper = Stopper()
     # A signal ends the measurement, and loses nothing of it. That of memory has no early end.
@@ -227,7 +237,7 @@ def run(args: argparse.Namespace) -> int:
     stopper.close()
     if not args.json:
         print_lines(fit(report_lines(result), output_width()), pager=args.pager)
-    return 0
+    return limit_status(gap_outcomes(limits, result), lost_events(result))
 
 
 def _metadata(args: argparse.Namespace) -> dict[str, object]:

@@ -15,6 +15,7 @@ from noisetop.events.task_directory import TaskDirectory
 from noisetop.gaps.files import as_json, looks_like_result, read_result
 from noisetop.gaps.report import report_lines as probe_lines
 from noisetop.gaps.result import ProbeResult
+from noisetop.limits.gap_figures import gap_outcomes, lost_events, spun_ns
 from noisetop.limits.junit import junit_xml
 from noisetop.limits.noise_figures import outcomes_of
 from noisetop.limits.outcome import loss_warning
@@ -115,18 +116,31 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--top takes a number above 0")
     junit = _junit_output(args)
     if looks_like_result(args.file):
-        if args.since or args.until or args.victim or args.net or args.limits or args.markdown:
-            raise UsageError(f"{args.file} is a probe result: it takes --json only")
-        _print_result(read_result(args.file), args)
-        return 0
+        return _report_result(args, junit)
     report = _report(args)
     lost, damage = report.summary.counters.of(LOSSES).total, report.recording.damage
     if junit:
         warning = loss_warning(report.limits, lost, damage)
-        with junit.opened() as file:
-            file.write(junit_xml(report.limits, report.summary.duration_ns, warning))
+        _write(junit, junit_xml(report.limits, report.summary.duration_ns, warning))
     _print_report(report, args)
     return limit_status(report.limits, lost, damage)
+
+
+def _report_result(args: argparse.Namespace, junit: Output | None) -> int:
+    """Of a probe."""
+    if args.since or args.until or args.victim or args.net or args.markdown:
+        raise UsageError(f"{args.file} is a probe result: it takes --json and --fail-on only")
+    result = read_result(args.file)
+    outcomes, lost = gap_outcomes(args.limits, result), lost_events(result)
+    if junit:
+        _write(junit, junit_xml(outcomes, spun_ns(result), loss_warning(outcomes, lost)))
+    _print_result(result, args)
+    return limit_status(outcomes, lost)
+
+
+def _write(output: Output, content: bytes) -> None:
+    with output.opened() as file:
+        file.write(content)
 
 
 def _junit_output(args: argparse.Namespace) -> Output | None:

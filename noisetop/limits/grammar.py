@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from noisetop.errors import UsageError
@@ -37,6 +38,10 @@ class Limit:
     """In percent, ns, or a count."""
     glob: str = ""
     """Of SOURCE: the sources that it is about, by their path."""
+
+    def matches(self, path: Sequence[str]) -> bool:
+        """Whether the path of a source, joined by › or by /, is what the glob describes."""
+        return any(fnmatchcase(mark.join(path), self.glob) for mark in (" › ", "/"))
 
 
 def parse_limits(text: str) -> tuple[Limit, ...]:

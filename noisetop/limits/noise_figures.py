@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from noisetop.columns.tasks import UNKNOWN, NamedShare, TaskNamer, described
 from noisetop.counters.calibration import CALIBRATION
 from noisetop.counters.losses import LOSSES, describe_losses
 from noisetop.errors import NoisetopError
-from noisetop.events.interruption import Source
 from noisetop.events.origin import Origin
 from noisetop.limits.grammar import COST, COUNT, LOST, NOISE, PERCENT, SINGLE, SOURCE, Limit
 from noisetop.limits.outcome import Culprit, Outcome
@@ -74,7 +72,7 @@ class _Figures:
 
     def source(self, limit: Limit) -> Outcome:
         def matching(cpu: CpuSummary) -> Iterable[SourceSummary]:
-            return [one for one in cpu.external if one.count and _matches(one.source, limit.glob)]
+            return [one for one in cpu.external if one.count and limit.matches(one.source.path)]
 
         if limit.unit == PERCENT:
             return self._share(limit, matching, lambda one: one.net_ns)
@@ -134,11 +132,6 @@ class _Figures:
             return self.namer.name(part.tid) if named else f"TID {part.tid}"
         label = described(part.trigger, self.summary.directory)
         return None if label == UNKNOWN else label
-
-
-def _matches(source: Source, glob: str) -> bool:
-    """Whether a path, joined by › or by /, is what a glob describes."""
-    return fnmatchcase(source.label, glob) or fnmatchcase("/".join(source.path), glob)
 
 
 def _known(shares: Sequence[NamedShare]) -> str | None:

@@ -84,6 +84,8 @@ class Outcome:
         by = f" by {one.who}" if one.who else ""
         found = [f"mostly {printable(Source(one.path).label)}{by}"] if one.path else []
         at = f"at {self._moment_s:.6f} s" if one.start_ns is not None else ""
+        if not one.worst_ns:
+            return found
         if one.worst_ns == self.value and self.limit.unit == TIME:
             return [*found, at] if at else found
         return [*found, f"worst single {format_ns(one.worst_ns)} {at}".rstrip()]

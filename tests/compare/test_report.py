@@ -21,6 +21,7 @@ from noisetop.errors import NoisetopError, UsageError
 from noisetop.text.layout import ANY_WIDTH
 from tests.compare.samples import recording, sample
 from tests.gaps.results import EVIL, numa_result, spin_result, write_result
+from tests.recordings import DATA
 
 
 def test_no_change_is_an_answer() -> None:
@@ -154,3 +155,15 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
     for alpha in ("2", "1e-300", "nan"):
         with pytest.raises(UsageError, match="--alpha"):
             run(["compare", str(result), str(result), "--alpha", alpha])
+
+
+def test_limits_are_on_the_second(capsys: pytest.CaptureFixture[str]) -> None:
+    quiet, noisy = str(DATA / "quiet.noisetop"), str(DATA / "noisy.noisetop")
+    assert run(["compare", quiet, noisy, "--json", "--fail-on", "noise>20%"]) == 3
+    captured = capsys.readouterr()
+    (limit,) = json.loads(captured.out)["limits"]
+    assert limit["exceeded"]
+    (line,) = captured.err.splitlines()
+    assert line.startswith("noisetop: limit noise>20% exceeded: ")
+    assert run(["compare", noisy, quiet, "--json", "--fail-on", "noise>20%"]) == 0
+    assert json.loads(capsys.readouterr().out)["limits"][0]["value"] < 20

@@ -70,6 +70,11 @@ def test_a_longest_one_is_not_said_twice() -> None:
     assert one.line == expected
 
 
+def test_without_a_longest_one_there_is_no_moment() -> None:
+    one = Outcome(limit('source:"irq/*">1'), 2, None, Culprit(("irq", "36")))
+    assert one.line == 'limit source:"irq/*">1 exceeded: 2, mostly irq › 36'
+
+
 def test_what_is_not_known_is_null() -> None:
     one = Outcome(limit("lost>0"), 0)
     assert one.line == "limit lost>0 kept: 0"
