@@ -16,6 +16,7 @@ from noisetop.gaps.files import as_json, looks_like_result, read_result
 from noisetop.gaps.report import report_lines as probe_lines
 from noisetop.gaps.result import ProbeResult
 from noisetop.limits.gap_figures import gap_outcomes, lost_events, spun_ns
+from noisetop.limits.grammar import COST
 from noisetop.limits.junit import junit_xml
 from noisetop.limits.noise_figures import outcomes_of
 from noisetop.limits.outcome import loss_warning
@@ -114,6 +115,8 @@ def run(args: argparse.Namespace) -> int:
     """Prints the report; 3 where a limit of --fail-on is exceeded."""
     if args.top < 1:
         raise UsageError("--top takes a number above 0")
+    if args.net and any(one.name == COST for one in args.limits):
+        raise UsageError("--net leaves no estimate of the cost to limit: leave one of them out")
     junit = _junit_output(args)
     if looks_like_result(args.file):
         return _report_result(args, junit)

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisetop.columns.tasks import UNKNOWN, NamedShare, TaskNamer, described
+from noisetop.columns.triggers import verb_of
 from noisetop.counters.calibration import CALIBRATION
 from noisetop.counters.losses import LOSSES, describe_losses
 from noisetop.errors import NoisetopError
+from noisetop.events.interruption import Source
 from noisetop.events.origin import Origin
 from noisetop.limits.grammar import COST, COUNT, LOST, NOISE, PERCENT, SINGLE, SOURCE, Limit
 from noisetop.limits.outcome import Culprit, Outcome
+from noisetop.summary.short_lived import STARTED
 from noisetop.summary.summary import CpuSummary, SourceSummary, Summary
 from noisetop.summary.worst import Part, WorstInterruption, worst_external
 from noisetop.text.column import percent
 from noisetop.text.sanitize import printable
+
+_NO_INTERVAL = (
+    "longest single interruption, as all of the longest intervals are turns of a victim or "
+    "contention"
+)
 
 Size = Callable[[SourceSummary], int]
 
@@ -56,13 +64,13 @@ class _Figures:
     def single(self, limit: Limit) -> Outcome:
         found = worst_external(self.summary, self.worst)
         if found is None:  # the intervals that are known are all turns of victims, or contention
-            return self._longest_source(limit, self.summary.cpus, lambda cpu: cpu.external)
+            found_source = self._longest_source(limit, self.summary.cpus, lambda cpu: cpu.external)
+            return replace(found_source, detail=_NO_INTERVAL) if self.worst else found_source
         interval = found.interval
         external = [part for part in found.parts if part.origin is not Origin.SELF] or found.parts
         largest = max(external, key=lambda part: part.net_ns, default=None)
-        path = largest.source.path if largest else ()
-        who = self._who_of_part(largest) if largest else None
-        culprit = Culprit(path, who, interval.noise_ns, interval.start_ns)
+        culprit = self._culprit_of_part(largest) if largest else Culprit(())
+        culprit = replace(culprit, worst_ns=interval.noise_ns, start_ns=interval.start_ns)
         return self._outcome(limit, interval.noise_ns, interval.cpu, culprit)
 
     def lost(self, limit: Limit) -> Outcome:
@@ -123,19 +131,25 @@ class _Figures:
         if by_longest:
             shares = sorted(shares, key=lambda one: -one.part.max_ns)
         start_ns = largest.max_start_ns or None
-        return Culprit(largest.source.path, _known(shares), largest.max_ns, start_ns)
+        known = next((one for one in shares if one.label != UNKNOWN), None)
+        who, verb = (known.label, _verb(largest.source, known)) if known else (None, "by")
+        return Culprit(largest.source.path, who, largest.max_ns, start_ns, verb)
 
-    def _who_of_part(self, part: Part) -> str | None:
+    def _culprit_of_part(self, part: Part) -> Culprit:
         """The task that ran, or who triggered what did."""
+        path = part.source.path
         if part.tid and (self.namer.is_program(part.tid) or not part.trigger.label):
             named = bool(self.summary.directory.name(part.tid))
-            return self.namer.name(part.tid) if named else f"TID {part.tid}"
+            return Culprit(path, self.namer.name(part.tid) if named else f"TID {part.tid}")
         label = described(part.trigger, self.summary.directory)
-        return None if label == UNKNOWN else label
+        who = None if label == UNKNOWN else label
+        return Culprit(path, who, verb=verb_of(part.source))
 
 
-def _known(shares: Sequence[NamedShare]) -> str | None:
-    return next((one.label for one in shares if one.label != UNKNOWN), None)
+def _verb(source: Source, share: NamedShare) -> str:
+    """A share that has no trigger, or is of short-lived tasks, is of what ran itself."""
+    trigger = share.part.trigger
+    return verb_of(source) if trigger.label and trigger.context != STARTED else "by"
 
 
 _FIGURES: dict[str, Callable[[_Figures, Limit], Outcome]] = {

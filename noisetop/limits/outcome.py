@@ -28,6 +28,8 @@ class Culprit:
     worst_ns: int = 0
     start_ns: int | None = None
     """When the worst one began, CLOCK_MONOTONIC; None: not known."""
+    verb: str = "by"
+    """How ``who`` relates to the source: a thread of the kernel is woken by somebody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Outcome:
         one = self.culprit
         if one is None:
             return ()
-        by = f" by {one.who}" if one.who else ""
+        by = f" {one.verb} {one.who}" if one.who else ""
         found = [f"mostly {printable(Source(one.path).label)}{by}"] if one.path else []
         at = f"at {self._moment_s:.6f} s" if one.start_ns is not None else ""
         if not one.worst_ns:

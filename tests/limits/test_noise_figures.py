@@ -144,3 +144,24 @@ def test_contention_on_a_cpu_that_nobody_claims_is_not_the_longest_one() -> None
     assert (other.value, other.cpu) == (2_000, 2)
     assert other.culprit is not None
     assert other.culprit.start_ns == START_NS + 900_000
+    assert "all of the longest intervals are turns of a victim or contention" in other.line
+
+
+def test_a_thread_of_the_kernel_is_woken_by_somebody() -> None:
+    made = recording(
+        table(interruption(1_000, 5_000, source=4, tid=77, trigger=1)),
+        infos={77: TaskInfo(77, 2, kernel=True, cgroup=0)},
+    )
+    for one in outcomes(made, 'noise>0%,single>0us,source:"thread/*">0'):
+        assert "mostly thread › kworker/2:1 › vmstat_update woken by tick" in one.line
+
+
+def test_a_program_that_ran_is_named_itself() -> None:
+    made = recording(
+        table(interruption(1_000, 5_000, source=4, tid=200, trigger=1)),
+        tasks={100: "victim", 200: "app"},
+        infos={200: TaskInfo(200, 1, kernel=False, cgroup=0)},
+    )
+    for one in outcomes(made, 'noise>0%,single>0us,source:"thread/*">0'):
+        assert one.culprit is not None
+        assert one.culprit.who == "app 200"

@@ -117,6 +117,11 @@ def test_junit_takes_limits(tmp_path: Path) -> None:
         run(["report", NOISY, "--junit", str(tmp_path / "a.xml")])
 
 
+def test_net_leaves_no_cost_to_limit() -> None:
+    with pytest.raises(UsageError, match="--net leaves no estimate"):
+        run(["report", NOISY, "--net", "--fail-on", "cost>1%"])
+
+
 def test_markdown_goes_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", NOISY, "--markdown", "--fail-on", "lost>0"]) == 0
     assert capsys.readouterr().out.startswith("## noisetop: all 1 limits kept\n\n| Verdict")
