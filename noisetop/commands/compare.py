@@ -28,7 +28,7 @@ from noisetop.limits.noise_figures import outcomes_of
 from noisetop.limits.outcome import Outcome
 from noisetop.recording.open import open_recording
 from noisetop.session.fail_on import add_fail_on_argument, limit_status
-from noisetop.summary.worst import WORST_KEPT, summarize_with_worst
+from noisetop.summary.worst import WORST_KEPT, summarize_with_worst, with_external
 from noisetop.text.layout import output_width
 from noisetop.text.terminal_output import add_pager_argument, print_lines
 
@@ -107,6 +107,7 @@ def _judged(limits: Sequence[Limit], path: Path) -> tuple[tuple[Outcome, ...], i
     recording = open_recording(path)
     summary, worst = summarize_with_worst(recording, WORST_KEPT)
     lost = summary.counters.of(LOSSES).total
+    worst = with_external(recording, summary, worst)
     return outcomes_of(limits, summary, worst), lost, recording.damage
 
 

@@ -19,7 +19,7 @@ from noisetop.session.notice import notice
 from noisetop.session.options import add_run_arguments
 from noisetop.session.progress import progress_line
 from noisetop.session.traced_run import RunResult, TracedRun
-from noisetop.summary.worst import WORST_KEPT, summarize_with_worst
+from noisetop.summary.worst import WORST_KEPT, summarize_with_worst, with_external
 from noisetop.text.units import format_count, format_ns
 from noisetop.tracing.tracer import Tracer
 
@@ -91,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
 def _limit_status(limits: Sequence[Limit], recording: Recording) -> int:
     summary, worst = summarize_with_worst(recording, WORST_KEPT)
     lost = summary.counters.of(LOSSES).total
+    worst = with_external(recording, summary, worst)
     return limit_status(outcomes_of(limits, summary, worst), lost, recording.damage)
 
 

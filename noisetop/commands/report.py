@@ -31,7 +31,12 @@ from noisetop.session.fail_on import add_fail_on_argument, limit_status
 from noisetop.session.options import add_net_argument
 from noisetop.summary.as_dict import summary_as_dict
 from noisetop.summary.recorded import VICTIM_OF_FILE, check_victim, say_victim
-from noisetop.summary.worst import WORST_KEPT, WorstInterruption, summarize_with_worst
+from noisetop.summary.worst import (
+    WORST_KEPT,
+    WorstInterruption,
+    summarize_with_worst,
+    with_external,
+)
 from noisetop.text.layout import fit, output_width
 from noisetop.text.terminal_output import add_pager_argument, print_lines
 from noisetop.text.units import parse_duration
@@ -166,7 +171,8 @@ def _report(args: argparse.Namespace) -> Report:
     collector = collector_for(recording)
     summary, worst = summarize_with_worst(recording, WORST_KEPT, collector.add)
     check_victim(summary.cpu_victims, args.victim)
-    outcomes = outcomes_of(args.limits, summary, worst)
+    candidates = with_external(recording, summary, worst) if args.limits else ()
+    outcomes = outcomes_of(args.limits, summary, candidates)
     evidence = evidence_of(recording, collected=collector)
     stacks = stack_rows(recording, evidence.shares)
     return Report(recording, summary, worst, diagnose(evidence), stacks, outcomes)

@@ -176,6 +176,45 @@ def _is_aside(summary: Summary, one: WorstInterruption) -> bool:
     return largest.tid != 0 and aside.includes(largest.source, Trigger(tid=largest.tid))
 
 
+def with_external(
+    recording: Recording, summary: Summary, worst: tuple[WorstInterruption, ...]
+) -> tuple[WorstInterruption, ...]:
+    """``worst``, and where none of them is noise, behind them the longest that is. The recording is
+    read again for that, without the turns of victims and contention."""
+    if not worst or worst_external(summary, worst):
+        return worst
+    intervals = LongestIntervals(1)
+    parts = _Parts(intervals)
+    for chunk in recording.all_chunks():
+        external = _without_aside(interrupting(chunk), recording.sources, summary)
+        intervals.add(external)
+        parts.add(external)
+    found = [one.result(recording.sources, recording.triggers) for one in parts.collectors()]
+    return (*worst, *found)
+
+
+def _without_aside(
+    table: Interruptions, sources: Sequence[Source], summary: Summary
+) -> Interruptions:
+    """The external noise of a table, nested interruptions as well: what they are in may be gone."""
+    external = (table["victim_tid"] != 0) & (table["origin"] != Origin.SELF)
+    threads = np.array([one.noise_class == "thread" for one in sources], bool)
+    ran = np.flatnonzero(external & threads.take(table["source"]) & (table["tid"] != 0))
+    keys = np.stack([table[name][ran].astype(np.int64) for name in ("cpu", "source", "tid")], 1)
+    kinds, which = np.unique(keys, axis=0, return_inverse=True)
+    whose, directory = summary.cpu_victims, summary.directory
+    aside = np.array(
+        [
+            cpu in whose
+            and SetAside.on(cpu, whose, directory).includes(sources[source], Trigger(tid=tid))
+            for cpu, source, tid in kinds.tolist()
+        ],
+        bool,
+    )
+    external[ran[aside[which.reshape(-1)]]] = False
+    return select(table, external)
+
+
 def summarize_with_worst(
     recording: Recording, keep: int, tap: Callable[[Interruptions], None] | None = None
 ) -> tuple[Summary, tuple[WorstInterruption, ...]]:

@@ -14,7 +14,7 @@ from noisetop.limits.grammar import parse_limits
 from noisetop.limits.noise_figures import outcomes_of
 from noisetop.limits.outcome import Outcome
 from noisetop.recording.recording import Recording
-from noisetop.summary.worst import WORST_KEPT, summarize_with_worst
+from noisetop.summary.worst import WORST_KEPT, summarize_with_worst, with_external
 from noisetop.text.column import percent
 from tests.builders import side_figures
 from tests.recordings import SOURCES, START_NS, interruption, recording, table
@@ -145,6 +145,27 @@ def test_contention_on_a_cpu_that_nobody_claims_is_not_the_longest_one() -> None
     assert other.culprit is not None
     assert other.culprit.start_ns == START_NS + 900_000
     assert "all of the longest intervals are turns of a victim or contention" in other.line
+
+
+def test_the_longest_external_one_is_found_behind_contention() -> None:
+    recorded = recording(
+        table(
+            interruption(1_000, 500_000, source=4, tid=200),
+            interruption(2_000, 9_000, source=3, outermost=False),
+            interruption(900_000, 6_000, source=2),
+            interruption(906_500, 5_000, source=1, cpu=2),
+        ),
+        infos={200: TaskInfo(200, 1, kernel=False, cgroup=0)},
+    )
+    summary, worst = summarize_with_worst(recorded, 1)
+    nobodys = replace(summary, cpu_victims={2: None, 3: None})
+    assert with_external(recorded, summary, worst) == worst
+    found = with_external(recorded, nobodys, worst)
+    (one,) = outcomes_of(parse_limits("single>1us"), nobodys, found)
+    assert (one.value, one.cpu) == (11_000, 2)
+    assert one.culprit is not None
+    assert one.culprit.path == ("irq", "36 virtio1-req.0")
+    assert one.culprit.start_ns == START_NS + 900_000
 
 
 def test_a_thread_of_the_kernel_is_woken_by_somebody() -> None:
