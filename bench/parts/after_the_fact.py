@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,7 +28,8 @@ from bench.tools.trace_cmd import OUTPUT as TRACE_DAT
 from bench.tools.trace_cmd import TOOLS as TRACE_CMD
 from bench.tracepoints import Tracepoint
 from bench.victim import Load, Victim
-from noisetop.exporters import exporters_by_suffix
+from noisetop.errors import UsageError
+from noisetop.exporters import TableExporter, exporters_by_suffix
 
 MANY = 10_000_000
 FEW = 1_000_000
@@ -124,11 +125,20 @@ def own_jobs(folder: Path, many: Path, few: Path, events: dict[Path, int]) -> It
     """The report, the trace, and on fewer events every other format."""
     program = (sys.executable, "-m", "noisetop")
     yield Job(REPORT, (*program, "report", str(many)), events[many])
-    for suffix in sorted(exporters_by_suffix(), key=lambda suffix: suffix != ".json"):
+    for suffix in sorted(_installed(), key=lambda suffix: suffix != ".json"):
         source = many if suffix == ".json" else few
         output = folder / f"out{suffix}"
         argv = (*program, "export", str(source), "-o", str(output), "--force")
         yield Job(f"noisetop export {suffix}", argv, events[source], output)
+
+
+def _installed() -> Iterator[str]:
+    """Suffixes of the formats that need nothing which is not installed."""
+    for suffix, exporter in exporters_by_suffix().items():
+        with suppress(UsageError):
+            if isinstance(exporter, TableExporter):
+                exporter.check_installed()
+            yield suffix
 
 
 def peer_jobs(plan: Plan) -> Iterator[Job]:

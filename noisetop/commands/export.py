@@ -7,7 +7,9 @@ from pathlib import Path
 
 from noisetop.command_line.command import Example
 from noisetop.counters.losses import LOSSES, describe_losses
+from noisetop.errors import UsageError
 from noisetop.exporters import exporters_by_suffix, recording_output
+from noisetop.flat_tables import EVENTS, all_tables
 from noisetop.gaps.files import (
     check_result_output,
     looks_like_result,
@@ -20,7 +22,7 @@ from noisetop.text.sanitize import printable
 from noisetop.text.units import format_ns
 
 NAME = "export"
-HELP = "convert a recording to a trace, folded stacks or a flame graph"
+HELP = "convert a recording to a trace, a table or a flame graph"
 DESCRIPTION = (
     "Converts a recording, or draws a probe result as a chart. The suffix of the output "
     "selects the format."
@@ -33,6 +35,11 @@ EXAMPLES = (
     Example(
         "noisetop export noise.noisetop -o noise.folded --force",
         "folded stacks; overwrites the output",
+    ),
+    Example("noisetop export noise.noisetop -o events.csv", "a row for each interruption, as CSV"),
+    Example(
+        "noisetop export noise.noisetop -o sources.parquet --table sources",
+        "totals of each source on each CPU, for DuckDB, pandas or Spark",
     ),
     Example("noisetop export spin.json -o gaps.svg", "chart of a result of noisetop probe"),
 )
@@ -54,16 +61,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         help=f"output file; its suffix selects the format: {formats}",
     )
+    parser.add_argument(
+        "--table",
+        choices=list(all_tables()),
+        help=f"which table a .csv, .csv.gz or .parquet holds; default: {EVENTS}",
+    )
     parser.add_argument("--force", action="store_true", help="overwrite the output")
 
 
 def run(args: argparse.Namespace) -> int:
     """Writes the file."""
     if looks_like_result(args.file):
+        if args.table is not None:
+            raise UsageError(f"{args.file} is a probe result: leave out --table")
         result = read_result(args.file)
         write_result(result, check_result_output(args.output, result.kind, force=args.force))
         return 0
-    output = recording_output(args.output, force=args.force)
+    output = recording_output(args.output, force=args.force, table=args.table)
     recording = open_recording(args.file)
     output.write(recording)
     if recording.damage:

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from noisetop.errors import UsageError
 from noisetop.output import PRIVATE, PUBLIC, Output, check_output
@@ -23,6 +23,17 @@ class Exporter(Protocol):
 
     def write(self, recording: Recording, out: BinaryIO) -> None:
         """Writes the whole recording, in bounded memory; the same input gives the same bytes."""
+
+
+@runtime_checkable
+class TableExporter(Protocol):
+    """What such a module offers as well, where its files hold one of several tables."""
+
+    def write_table(self, recording: Recording, out: BinaryIO, name: str) -> None:
+        """Writes the table of noisetop.flat_tables of that name, as write() does."""
+
+    def check_installed(self) -> None:
+        """Raises UsageError where a package that it takes is not installed."""
 
 
 def exporter_names() -> list[str]:
@@ -55,17 +66,28 @@ class RecordingOutput:
 
     output: Output
     exporter: Exporter
+    table: str | None = None
+    """Which table; None: the one that the format is for."""
 
     def write(self, recording: Recording) -> None:
         """Writes the whole file. Raises NoisetopError."""
         with self.output.opened() as out:
-            self.exporter.write(recording, out)
+            if self.table is not None and isinstance(self.exporter, TableExporter):
+                self.exporter.write_table(recording, out, self.table)
+            else:
+                self.exporter.write(recording, out)
 
 
-def recording_output(path: Path, *, force: bool) -> RecordingOutput:
-    """The output of that name, in the format that its end says.
+def recording_output(path: Path, *, force: bool, table: str | None = None) -> RecordingOutput:
+    """The output of that name, in the format that its end says; ``table``: which table.
 
-    Raises UsageError when the name says nothing, is taken and ``force`` is not set, or cannot be.
+    Raises UsageError when the name says nothing, is taken and ``force`` is not set, or cannot be,
+    when the format takes a package that is not installed, and when it holds no tables.
     """
     mode = PRIVATE if path.suffix == SUFFIX else PUBLIC
-    return RecordingOutput(check_output(path, force=force, mode=mode), _exporter_for(path))
+    exporter = _exporter_for(path)
+    if isinstance(exporter, TableExporter):
+        exporter.check_installed()
+    elif table is not None:
+        raise UsageError(f"{path} holds no table: --table takes .csv, .csv.gz or .parquet")
+    return RecordingOutput(check_output(path, force=force, mode=mode), exporter, table)

@@ -1,0 +1,154 @@
+"""A table as Parquet, written by DuckDB; docs/tables.md says what is in it.
+
+DuckDB takes a table at a time, so each batch becomes a file of its own in a temporary folder, and
+all of these together the one that is asked for: memory stays bounded.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from noisetop.errors import NoisetopError, UsageError
+from noisetop.flat_tables import EVENTS, table_named
+from noisetop.flat_tables.schema import (
+    BOOL,
+    SCHEMA_VERSION,
+    TEXT,
+    Batch,
+    Column,
+    FlatTable,
+    Texts,
+)
+from noisetop.recording.recording import Recording
+
+if TYPE_CHECKING:
+    import duckdb
+
+SUFFIXES = (".parquet",)
+HELP = "a table as Parquet; takes pip install 'noisetop[tables]'"
+
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    # Work is done by the thread that calls, which is on a housekeeping CPU while a run is traced.
+    "threads": 1,
+    "async_threads": 0,
+    "pin_threads": "off",
+    "memory_limit": "400MB",
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+_TYPES = {
+    TEXT: "VARCHAR",
+    BOOL: "BOOLEAN",
+    "uint8": "UTINYINT",
+    "uint16": "USMALLINT",
+    "uint32": "UINTEGER",
+    "uint64": "UBIGINT",
+}
+_ABSENT = "absent "
+"""Begins the names of the columns that say where there is no value."""
+
+
+def check_installed() -> None:
+    """Raises UsageError where DuckDB is not installed."""
+    if find_spec("duckdb") is None:
+        raise UsageError("Parquet takes DuckDB: pip install 'noisetop[tables]'")
+
+
+def write(recording: Recording, out: BinaryIO) -> None:
+    """Writes the table of events."""
+    write_table(recording, out, EVENTS)
+
+
+def write_table(recording: Recording, out: BinaryIO, name: str) -> None:
+    """Writes the table of that name. Raises NoisetopError when there is no room for it."""
+    check_installed()
+    import duckdb
+
+    table = table_named(name)
+    with tempfile.TemporaryDirectory(prefix="noisetop-") as folder:
+        try:
+            written = _write_parts(table, recording, Path(folder))
+        except duckdb.Error as error:
+            line = str(error).splitlines()[0]
+            raise NoisetopError(
+                f"DuckDB cannot write the table: {line}: set TMPDIR to a folder with room"
+            ) from None
+        with written.open("rb") as file:
+            shutil.copyfileobj(file, out, 1 << 20)
+
+
+def _write_parts(table: FlatTable, recording: Recording, folder: Path) -> Path:
+    """The file of the whole table."""
+    with _connect(folder) as connection:
+        parts = []
+        for number, batch in enumerate(table.batches(recording)):
+            parts.append(folder / f"{number}.parquet")
+            connection.register("batch", dict(_arrays(batch)))
+            _copy(connection, _select(table.columns), parts[-1], table.name)
+            connection.unregister("batch")
+        if len(parts) == 1:
+            return parts[0]
+        whole = folder / "whole.parquet"
+        _copy(connection, _union(table.columns, parts), whole, table.name)
+        return whole
+
+
+def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
+    """A database in memory that reads and writes nothing outside of the folder."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=_SETTINGS)
+    connection.execute(f"SET temp_directory = {_literal(str(folder))}")
+    connection.execute(f"SET allowed_directories = [{_literal(str(folder))}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _arrays(batch: Batch) -> Iterator[tuple[str, Any]]:
+    for name, values in batch.items():
+        if isinstance(values, Texts):
+            yield name, np.array(values.values, object)[values.numbers]
+            continue
+        yield name, np.ascontiguousarray(np.ma.getdata(values))
+        if isinstance(values, np.ma.MaskedArray):
+            yield _ABSENT + name, np.ma.getmaskarray(values)
+
+
+def _select(columns: Sequence[Column]) -> str:
+    """The rows of what is registered as ``batch``."""
+    cells = []
+    for one in columns:
+        value = f'"{one.name}"'
+        if one.nullable:
+            value = f'CASE WHEN "{_ABSENT}{one.name}" THEN NULL ELSE {value} END'
+        cells.append(f'CAST({value} AS {_TYPES[one.type]}) AS "{one.name}"')
+    return f"SELECT {', '.join(cells)} FROM batch"
+
+
+def _union(columns: Sequence[Column], parts: Sequence[Path]) -> str:
+    """The rows of these files, one file after another."""
+    if parts:
+        return f"SELECT * FROM read_parquet([{', '.join(_literal(str(one)) for one in parts)}])"
+    cells = ", ".join(f'CAST(NULL AS {_TYPES[one.type]}) AS "{one.name}"' for one in columns)
+    return f"SELECT {cells} WHERE false"
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, select: str, to: Path, name: str) -> None:
+    about = f"noisetop_schema_version: '{SCHEMA_VERSION}', noisetop_table: {_literal(name)}"
+    connection.execute(
+        f"COPY ({select}) TO {_literal(str(to))} "
+        f"(FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{about}}})"
+    )
+
+
+def _literal(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("'", "''") + "'"
