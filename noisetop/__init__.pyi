@@ -1,0 +1,3 @@
+from noisetop.api import NoisetopError as NoisetopError
+from noisetop.api import Recording as Recording
+from noisetop.api import open as open
