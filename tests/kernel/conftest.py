@@ -21,6 +21,7 @@ def kept_calibration(
     """In a state folder of the tests' own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        if request.session.testscollected > MANY and not EMULATED:
+        story = any(item.get_closest_marker("story") for item in request.session.items)
+        if (story or request.session.testscollected > MANY) and not EMULATED:
             run("probe", "calibrate")
         yield

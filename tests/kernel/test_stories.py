@@ -170,20 +170,20 @@ def test_a_thread_of_the_program_changes_its_memory(
 
 def test_the_allocator_of_a_thread_is_told_to_keep_its_memory(tmp_path: Path) -> None:
     saved = tmp_path / "before.json"
-    with undisturbed("malloc:0:0") as load:
+    with undisturbed("malloc:2000:0") as load:
         document = until(
             lambda: diagnose(*of_process(load.pid), "--save", saved, "--force"),
             lambda seen: seen["findings"][0]["key"] == "unmap:malloc",
         )
     finding = document["findings"][0]
     words = shlex.split(finding["remedy"])
-    assert words[-3:] == [str(VICTIM_CPU), str(SENDER_CPU), "malloc:0:0"]
+    assert words[-3:] == [str(VICTIM_CPU), str(SENDER_CPU), "malloc:2000:0"]
     typed = dict(re.findall(r"(\w+)=(\S+)", " ".join(words[:2])))
     assert list(typed) == ["MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_"]
     with pytest.MonkeyPatch.context() as patch:
         for name, value in typed.items():
             patch.setenv(name, value)
-        with undisturbed("malloc:0:0") as load:
+        with undisturbed("malloc:2000:0") as load:
             assert_relieved(saved, finding["key"], *of_process(load.pid))
 
 
