@@ -85,9 +85,10 @@ def recording_output(path: Path, *, force: bool, table: str | None = None) -> Re
     when the format takes a package that is not installed, and when it holds no tables.
     """
     mode = PRIVATE if path.suffix == SUFFIX else PUBLIC
+    output = check_output(path, force=force, mode=mode)
     exporter = _exporter_for(path)
     if isinstance(exporter, TableExporter):
         exporter.check_installed()
     elif table is not None:
         raise UsageError(f"{path} holds no table: --table takes .csv, .csv.gz or .parquet")
-    return RecordingOutput(check_output(path, force=force, mode=mode), exporter, table)
+    return RecordingOutput(output, exporter, table)
