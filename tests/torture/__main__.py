@@ -125,7 +125,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="default: another one each time")
     args = parser.parse_args()
     seed = time.time_ns() % 2**32 if args.seed is None else args.seed
-    return torture(parse_duration(args.time), seed)
+    return torture(parse_duration(args.time) / 1e9, seed)
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ from tests.torture.disturbances import LAST
 
 SIGNALS = tuple(
     getattr(signal, f"SIG{name}")
-    for name in ("HUP", "INT", "QUIT", "TERM", "PIPE", "ALRM", "USR1", "SEGV", "KILL")
+    for name in ("HUP", "INT", "QUIT", "TERM", "ABRT", "ALRM", "USR1", "SEGV", "KILL")
 )
-_ABRUPT = {signal.SIGKILL, signal.SIGSEGV}
-"""After these a recording is left as it was, beside its name."""
+_HANDLED = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
+"""The others end a program where it stands: what it was writing is left beside its name."""
 _PATIENCE_S = 40
 _LONGEST_S = 2.5
 RECORDINGS = (".noisetop", ".json", ".partial")
@@ -102,7 +102,7 @@ class Run:
         """What is wrong with what it said and left behind."""
         said = (self.folder / "stderr").read_text(errors="replace")
         found = [f"it said: {said[-2000:]}"] if "Traceback" in said else []
-        if self.signal not in _ABRUPT:
+        if self.signal in _HANDLED:
             left = sorted(path.name for path in (self.folder / "tmp").rglob("*"))
             found += [f"temporary files are left: {left}"] if left else []
         return found
