@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -212,14 +213,30 @@ def test_numbers_that_are_too_large_to_look_up_are_sorted() -> None:
     assert [row["victim_tid"] for row in found] == [4_294_967_295, 4_294_967_294, 4_294_967_293]
 
 
-def _threads() -> int:
+THREADS = """
+import sys
+from pathlib import Path
+import duckdb
+from noisetop.exporters import parquet_table
+
+def threads():
     return len(list(Path("/proc/self/task").iterdir()))
 
+before = threads()
+with parquet_table._connect(Path(sys.argv[1])) as connection:
+    connection.execute("SELECT count(*) FROM range(1000000)").fetchall()
+    print(threads() - before)
+"""
 
-def test_duckdb_works_on_the_calling_thread_and_sees_one_folder(tmp_path: Path) -> None:
-    before = _threads()
+
+def test_duckdb_starts_no_thread(tmp_path: Path) -> None:
+    """In a process of its own: here others may come and go meanwhile."""
+    command = [sys.executable, "-c", THREADS, str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "0\n"
+
+
+def test_duckdb_sees_one_folder(tmp_path: Path) -> None:
     with parquet_table._connect(tmp_path) as connection:
-        assert _threads() == before
         for statement in (
             "COPY (SELECT 1) TO '/tmp/noisetop-test.parquet'",
             "SELECT * FROM read_csv('/etc/passwd')",
