@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from noisetop.flat_tables.kinds import CLASS_MEANING, ORIGIN_MEANING, SOURCE_MEANING
+from noisetop.flat_tables.kinds import ASIDE_MEANING, CLASS_MEANING, ORIGIN_MEANING, SOURCE_MEANING
 from noisetop.flat_tables.schema import TEXT, Batch, Cell, Column, FlatTable, batch_of
 from noisetop.flat_tables.sources import by_cpu, named
 from noisetop.recording.recording import Recording
@@ -19,9 +19,7 @@ _COLUMNS = (
     Column("class", TEXT, CLASS_MEANING),
     Column("source", TEXT, SOURCE_MEANING),
     Column("origin", TEXT, ORIGIN_MEANING),
-    Column(
-        "aside", TEXT, "why the headline is without it: `victim`, `contention`; empty: it has it"
-    ),
+    Column("aside", TEXT, ASIDE_MEANING),
     Column("bucket", "uint16", "number of the bucket, the same in every recording"),
     Column("from_ns", "uint64", "the shortest net time in it"),
     Column("below_ns", "uint64", "net times in it are shorter than this"),

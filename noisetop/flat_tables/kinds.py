@@ -14,3 +14,4 @@ SOURCE_MEANING = "what ran: the steps of its path, separated by ` › `"
 ORIGIN_MEANING = (
     "whose doing it was: `self`, `program`, `others`, `kernel`, `device`, `outside`, `unattributed`"
 )
+ASIDE_MEANING = "why the headline is without it: `victim`, `contention`; empty: it has it"

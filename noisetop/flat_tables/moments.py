@@ -7,10 +7,7 @@ from collections.abc import Iterator
 from noisetop.flat_tables.kinds import CLASS_MEANING, ORIGIN_MEANING, SOURCE_MEANING
 from noisetop.flat_tables.schema import TEXT, Batch, Cell, Column, FlatTable, batch_of
 from noisetop.recording.recording import Recording
-from noisetop.summary.worst import WorstInterruption, summarize_with_worst
-
-_MOMENTS = 10
-"""As many as a report lists."""
+from noisetop.summary.worst import WORST_KEPT, WorstInterruption, summarize_with_worst
 
 _COLUMNS = (
     Column("moment", "uint16", "1: the longest interval, 2: the next one, up to 10"),
@@ -36,7 +33,7 @@ _COLUMNS = (
 
 
 def _batches(recording: Recording) -> Iterator[Batch]:
-    _, worst = summarize_with_worst(recording, _MOMENTS)
+    _, worst = summarize_with_worst(recording, WORST_KEPT)
     return batch_of(_COLUMNS, _rows(recording, worst))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import starmap
 
 from noisetop.flat_tables.kinds import (
+    ASIDE_MEANING,
     CLASS_MEANING,
     NOISE,
     ORIGIN_MEANING,
@@ -28,9 +29,7 @@ _COLUMNS = (
     Column("class", TEXT, CLASS_MEANING),
     Column("source", TEXT, SOURCE_MEANING),
     Column("origin", TEXT, ORIGIN_MEANING),
-    Column(
-        "aside", TEXT, "why the headline is without it: `victim`, `contention`; empty: it has it"
-    ),
+    Column("aside", TEXT, ASIDE_MEANING),
     Column("count", "uint64", "how often it ran, on an idle CPU included"),
     Column("net_ns", "uint64", "time that it took, excluding nested interruptions and idle CPUs"),
     Column("cost_ns", "uint64", "estimate of what victims lost to it", nullable=True),

@@ -120,9 +120,9 @@ else:
         inner = table[table["level"] != SIDE_LEVEL]
         losses = watched.traced.losses
         # An interrupt that hits the program which it interrupted, as one that sends an interrupt
-        # while its CPU does: seen in emulation, where programs take long, 4 times for 312 rows on
-        # PREEMPT_RT. No frame is torn by it, as the other losses show.
-        assert losses.recursion_misses <= (len(table) / 20 if KERNEL.realtime else 0)
+        # while its CPU does: seen in emulation, where programs take long, 10 times at most. No
+        # frame is torn by it, as the other losses show.
+        assert losses.recursion_misses <= len(table) / 20
         assert not replace(losses, recursion_misses=0).total
         for entry in watched.rows():
             nested = inner[[bool(around(np.array([entry]), row)) for row in inner]]
@@ -147,8 +147,8 @@ else:
             after = load.faults()
         met = sum(sum(after[tid]) - sum(before[tid]) for tid in before)
         rows = traced.rows("entry", "page_fault")
-        assert traced.losses.total == 0
-        assert FRESH <= len(rows) <= met
+        assert not replace(traced.losses, recursion_misses=0).total
+        assert FRESH - traced.losses.recursion_misses <= len(rows) <= met
         assert (rows["net_ns"] <= rows["gross_ns"]).all()
 
     def test_an_exception_without_a_tracepoint_shows_as_something_unseen() -> None:
