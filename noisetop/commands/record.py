@@ -15,6 +15,8 @@ from noisetop.limits.noise_figures import outcomes_of
 from noisetop.recording.open import SUFFIX
 from noisetop.recording.recording import Recording
 from noisetop.session.fail_on import add_fail_on_argument, limit_status
+from noisetop.session.flight_options import add_flight_arguments, flight_options
+from noisetop.session.flight_run import FlightRun
 from noisetop.session.notice import notice
 from noisetop.session.options import add_run_arguments
 from noisetop.session.progress import progress_line
@@ -45,6 +47,14 @@ EXAMPLES = (
         "record with the stacks of the senders of interrupts, for Perfetto",
     ),
     Example(
+        "noisetop record -c 2-3 --worst 5 -o worst/",
+        "keep the five worst moments until Ctrl-C, each with what came before and after",
+    ),
+    Example(
+        "noisetop record -c 2 -s 50 -o spike.noisetop",
+        "stop at the first 50 µs of external noise; the last 10 seconds are in the file",
+    ),
+    Example(
         "noisetop record -c 2 --fail-on 'noise>0.1%,lost>0' -- taskset -c 2 ./benchmark",
         "for builds: exit status 3 if there is more noise, and who caused it",
     ),
@@ -66,12 +76,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="overwrite the output")
     add_fail_on_argument(parser)
+    add_flight_arguments(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 
 
 def run(args: argparse.Namespace) -> int:
     """Records; the exit status of the command after ``--`` where there is one and it is not 0, else
     3 where a limit of --fail-on is exceeded."""
+    if options := flight_options(args):
+        flight = FlightRun(args, options)
+        with TracedRun(args, live=True) as run:
+            judged_run = flight.run(run)
+            return run.status() or judged_run
     judged = [0]
 
     def judge(recording: Recording) -> None:

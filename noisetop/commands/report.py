@@ -25,6 +25,7 @@ from noisetop.recording.open import open_recording
 from noisetop.recording.part import part_of
 from noisetop.recording.recording import Recording
 from noisetop.report.markdown import markdown_lines
+from noisetop.report.moment import with_moment_first
 from noisetop.report.stacks import kernel_stack, stack_rows, victim_stack
 from noisetop.report.text import Report, report_lines
 from noisetop.session.fail_on import add_fail_on_argument, limit_status
@@ -175,6 +176,7 @@ def _report(args: argparse.Namespace) -> Report:
     outcomes = outcomes_of(args.limits, summary, candidates)
     evidence = evidence_of(recording, collected=collector)
     stacks = stack_rows(recording, evidence.shares)
+    worst = with_moment_first(recording, worst)
     return Report(recording, summary, worst, diagnose(evidence), stacks, outcomes)
 
 

@@ -28,6 +28,7 @@ from noisetop.exporters._lanes import LANES, LaneChooser
 from noisetop.exporters._number_rows import NumberColumn, NumberRows
 from noisetop.recording.chrome_trace_file import FORMAT, tail
 from noisetop.recording.metadata_json import about_as_dict, names_as_dict
+from noisetop.recording.moment import marks_of, moment_of
 from noisetop.recording.recording import Recording
 from noisetop.tables.rows import select
 from noisetop.version import version
@@ -54,7 +55,7 @@ def write(recording: Recording, out: BinaryIO) -> None:
         for chunk in recording.all_chunks():
             for first in range(0, len(chunk), _ROWS):
                 behind.writelines(writer.lines(chunk[first : first + _ROWS]))
-        for event in (*_isolation_changes(recording), *writer.track_names()):
+        for event in (*_instants(recording), *writer.track_names()):
             behind.write(b"," + _json(event) + b"\n")
         behind.write(tail(_json(names_as_dict(recording)), writer.slices, writer.slices_crc))
 
@@ -83,16 +84,28 @@ def _head(recording: Recording) -> bytes:
     )
 
 
-def _isolation_changes(recording: Recording) -> Iterator[dict[str, Any]]:
-    """As instants across all tracks."""
+def _instants(recording: Recording) -> Iterator[dict[str, Any]]:
+    """Across all tracks: changes of the isolation, marks, and what a snapshot was made for."""
     for one in recording.counters.of(ISOLATION):
         args = {"setting": one.setting, "before": one.before, "after": one.after}
-        since_us = (one.time_ns - recording.start_ns) / 1000
-        yield {
-            "ph": "i", "s": "g", "name": f"isolation changed: {one.label}", "cat": "isolation",
-            "ts": since_us, "pid": recording.cpus[0] if recording.cpus else 0, "tid": 0,
-            "args": args,
-        }  # fmt: skip
+        name = f"isolation changed: {one.label}"
+        yield _instant(recording, one.time_ns, name, "isolation", args)
+    for time_ns, name in marks_of(recording):
+        yield _instant(recording, time_ns, f"mark: {name}", "mark", {})
+    if moment := moment_of(recording):
+        name = f"moment: {moment.kind}"
+        yield _instant(recording, moment.start_ns, name, "moment", moment.as_dict())
+
+
+def _instant(
+    recording: Recording, time_ns: int, name: str, category: str, args: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "ph": "i", "s": "g", "name": name, "cat": category,
+        "ts": (time_ns - recording.start_ns) / 1000,
+        "pid": recording.cpus[0] if recording.cpus else 0, "tid": 0,
+        "args": args,
+    }  # fmt: skip
 
 
 @dataclass(slots=True)

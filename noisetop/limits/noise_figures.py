@@ -40,6 +40,22 @@ def outcomes_of(
     return tuple(_FIGURES[limit.name](figures, limit) for limit in limits)
 
 
+def culprit_of(summary: Summary, one: WorstInterruption) -> Culprit:
+    """The source that has most of an interval, what is not the victim's own first, and who."""
+    figures = _Figures(summary, (one,), TaskNamer(summary))
+    external = [part for part in one.parts if part.origin is not Origin.SELF] or one.parts
+    largest = max(external, key=lambda part: part.net_ns, default=None)
+    culprit = figures.of_part(largest) if largest else Culprit(())
+    return replace(culprit, worst_ns=one.interval.noise_ns, start_ns=one.interval.start_ns)
+
+
+def main_culprit(summary: Summary) -> Culprit:
+    """The source that has most of the external noise of all CPUs, and who has most of it."""
+    figures = _Figures(summary, (), TaskNamer(summary))
+    every = summary.all_cpus().external
+    return figures.of_sources(every, lambda one: one.net_ns) or Culprit(())
+
+
 @dataclass(frozen=True, slots=True)
 class _Figures:
     """What the figures are taken from."""
@@ -67,10 +83,7 @@ class _Figures:
             found_source = self._longest_source(limit, self.summary.cpus, lambda cpu: cpu.external)
             return replace(found_source, detail=_NO_INTERVAL) if self.worst else found_source
         interval = found.interval
-        external = [part for part in found.parts if part.origin is not Origin.SELF] or found.parts
-        largest = max(external, key=lambda part: part.net_ns, default=None)
-        culprit = self._culprit_of_part(largest) if largest else Culprit(())
-        culprit = replace(culprit, worst_ns=interval.noise_ns, start_ns=interval.start_ns)
+        culprit = culprit_of(self.summary, found)
         return self._outcome(limit, interval.noise_ns, interval.cpu, culprit)
 
     def lost(self, limit: Limit) -> Outcome:
@@ -88,7 +101,7 @@ class _Figures:
             return self._longest_source(limit, self.summary.cpus, matching)
         found = list(matching(self.summary.all_cpus()))
         value = sum(one.count for one in found)
-        return self._outcome(limit, value, None, self._culprit(found, lambda one: one.count))
+        return self._outcome(limit, value, None, self.of_sources(found, lambda one: one.count))
 
     def _share(
         self, limit: Limit, of_cpu: Callable[[CpuSummary], Iterable[SourceSummary]], size: Size
@@ -99,7 +112,7 @@ class _Figures:
             return self._outcome(limit, 0.0, None, None)
         ns, cpu = max(sums, key=lambda pair: pair[0])
         value = percent(ns, self.summary.duration_ns)
-        return self._outcome(limit, value, cpu.cpu, self._culprit(of_cpu(cpu), size))
+        return self._outcome(limit, value, cpu.cpu, self.of_sources(of_cpu(cpu), size))
 
     def _longest_source(
         self,
@@ -112,7 +125,7 @@ class _Figures:
         if not found:
             return self._outcome(limit, 0, None, None)
         value, cpu, one = max(found, key=lambda three: three[0])
-        culprit = self._culprit([one], lambda one: one.max_ns, by_longest=True)
+        culprit = self.of_sources([one], lambda one: one.max_ns, by_longest=True)
         return self._outcome(limit, value, cpu, culprit)
 
     def _outcome(
@@ -120,7 +133,7 @@ class _Figures:
     ) -> Outcome:
         return Outcome(limit, value, cpu, culprit, period_start_ns=self.summary.start_ns)
 
-    def _culprit(
+    def of_sources(
         self, sources: Iterable[SourceSummary], size: Size, *, by_longest: bool = False
     ) -> Culprit | None:
         """The largest of them, and who has most of it; ``by_longest``: who had the longest one."""
@@ -135,7 +148,7 @@ class _Figures:
         who, verb = (known.label, _verb(largest.source, known)) if known else (None, "by")
         return Culprit(largest.source.path, who, largest.max_ns, start_ns, verb)
 
-    def _culprit_of_part(self, part: Part) -> Culprit:
+    def of_part(self, part: Part) -> Culprit:
         """The task that ran, or who triggered what did."""
         path = part.source.path
         if part.tid and (self.namer.is_program(part.tid) or not part.trigger.label):

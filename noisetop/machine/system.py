@@ -120,6 +120,11 @@ def task_name(tid: int, root: Path = ROOT) -> str | None:
     return read_text(root / f"proc/{tid}/comm") or None
 
 
+def boot_id(root: Path = ROOT) -> str:
+    """Another text after each start of the machine; empty where the kernel does not tell."""
+    return read_text(root / "proc/sys/kernel/random/boot_id")
+
+
 def describe(root: Path = ROOT) -> dict[str, object]:
     """Host, kernel, CPU topology and isolation, for the head of a recording."""
     kernel = os.uname()

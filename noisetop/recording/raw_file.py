@@ -160,7 +160,7 @@ class SpoolWriter:
         self._append_json(counters.to_file() | end)
 
     def _append_json(self, content: dict[str, Any]) -> None:
-        self._append("JSON", _json_payload(content))
+        self._append("JSON", json_payload(content))
 
     def _append(self, kind: str, payload: bytes) -> None:
         self._file.append(self._layout.block_kinds[kind], payload)
@@ -169,10 +169,11 @@ class SpoolWriter:
 def figures_block(layout: Layout, section: Section[Any, Value], value: Value) -> tuple[int, bytes]:
     """What is appended to a recording when a side figure becomes another one, such as CPUs that are
     offline; kind and payload. It replaces the one before."""
-    return layout.block_kinds["JSON"], _json_payload(section.to_file(value))
+    return layout.block_kinds["JSON"], json_payload(section.to_file(value))
 
 
-def _json_payload(content: dict[str, Any]) -> bytes:
+def json_payload(content: dict[str, Any]) -> bytes:
+    """The payload of a JSON block."""
     return _padded(json.dumps(content).encode(), b" ")
 
 

@@ -43,6 +43,7 @@ from noisetop.report.causes import (
     wait_lines,
     who_lines,
 )
+from noisetop.report.moment import moment_rows
 from noisetop.report.processes import process_lines
 from noisetop.report.stacks import (
     StackRow,
@@ -146,6 +147,7 @@ def _head_lines(report: Report, width: int) -> Iterator[str]:
     about = recording.metadata
     counted = _section_rows(summary)
     rows = [
+        *moment_rows(recording),
         *verdict_rows(summary, report.worst, report.diagnosis),
         *(row for row in counted if row[0] == _LOSSES),
         ("", ""),

@@ -30,7 +30,9 @@ def verdict_rows(
     if words := _contention(summary, everywhere):
         yield "contention", words
     yield "noise", _noise(summary, everywhere)
-    if one := worst_external(summary, worst):
+    # The moment of a snapshot comes first, and need not be the worst.
+    by_length = sorted(worst, key=lambda one: -one.interval.noise_ns)
+    if one := worst_external(summary, by_length):
         yield "worst", _worst(summary, one)
     if own := everywhere.by_origin.get(Origin.SELF.label):
         yield "self", f"{format_ns(own)} net, self-inflicted, not counted above"

@@ -80,7 +80,7 @@ class Capture:
         self._writer = SpoolWriter(self._file.fd, tracer.layout, tracer)
         try:
             self._writer.write_head(
-                _metadata(tracer),
+                recording_metadata(tracer),
                 tracer.names,
                 tracer.target.cpus,
                 tracer.processes,
@@ -135,7 +135,8 @@ class Capture:
             self.inspect(read_spool(path))
 
 
-def _metadata(tracer: Tracer) -> dict[str, object]:
+def recording_metadata(tracer: Tracer) -> dict[str, object]:
+    """What a recording says about the machine, the target and the run."""
     now = datetime.datetime.now(datetime.UTC)
     return {
         **system.describe(),

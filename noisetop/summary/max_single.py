@@ -22,6 +22,22 @@ one is therefore not settled yet; so results do not depend on how the events wer
 Times = npt.NDArray[np.int64]
 
 
+def joined_intervals(
+    starts: Times, ends: Times, first_ns: int | None = None
+) -> tuple[Times, Times, Times]:
+    """Start, end and noise in ns of the contiguous intervals that interruptions of one CPU make, in
+    the order of their start, at least one. ``first_ns``: the noise of the first, where that is an
+    interval itself."""
+    ends = np.maximum.accumulate(ends)
+    gross = ends - starts
+    gross[1:] -= np.maximum(ends[:-1] - starts[1:], 0)
+    if first_ns is not None:
+        gross[0] = first_ns
+    first = np.flatnonzero(np.append(True, starts[1:] - ends[:-1] >= GAP_NS))
+    last = np.append(first[1:], len(starts)) - 1
+    return starts[first], ends[last], np.add.reduceat(gross, first)
+
+
 @dataclass(frozen=True, slots=True)
 class NoiseInterval:
     """A contiguous interval: from the start of its first interruption to the end of its last."""
@@ -80,17 +96,11 @@ class NoiseIntervalFinder:
         if self._open:
             starts = np.concatenate([[self._open.start_ns], starts])
             ends = np.concatenate([[self._open.end_ns], ends])
-        ends = np.maximum.accumulate(ends)
-        gross = ends - starts
-        gross[1:] -= np.maximum(ends[:-1] - starts[1:], 0)
-        if self._open:
-            gross[0] = self._open.noise_ns
-        first = np.flatnonzero(np.append(True, starts[1:] - ends[:-1] >= GAP_NS))
-        noise = np.add.reduceat(gross, first)
-        last = np.append(first[1:], len(starts)) - 1
+        first_ns = self._open.noise_ns if self._open else None
+        starts, ends, noise = joined_intervals(starts, ends, first_ns)
         longest = _largest(noise[:-1], self.keep)
-        found = [self._interval(starts[first[i]], ends[last[i]], noise[i]) for i in longest]
-        still_open = self._interval(starts[first[-1]], ends[-1], noise[-1])
+        found = [self._interval(starts[i], ends[i], noise[i]) for i in longest]
+        still_open = self._interval(starts[-1], ends[-1], noise[-1])
         return _longest([*self._worst, *found], self.keep), still_open
 
     def _interval(self, start: np.int64, end: np.int64, noise: np.int64) -> NoiseInterval:

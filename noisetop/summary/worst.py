@@ -10,10 +10,11 @@ import numpy as np
 
 from noisetop.events.interruption import INTERRUPTION, Interruptions, Source, interrupting
 from noisetop.events.origin import Origin
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording
-from noisetop.summary.cpu_victim import SetAside
+from noisetop.summary.cpu_victim import CpuVictims, SetAside
 from noisetop.summary.max_single import HOLD_NS, LongestIntervals, NoiseInterval
 from noisetop.summary.recorded import summary_from
 from noisetop.summary.summary import Summarizer, Summary
@@ -159,6 +160,18 @@ class _Parts:
         return found
 
 
+def interruption_of(
+    interval: NoiseInterval,
+    table: Interruptions,
+    sources: Sequence[Source],
+    triggers: Sequence[Trigger],
+) -> WorstInterruption:
+    """An interval with its parts, which are among the rows of a table."""
+    collector = _Collector(interval)
+    collector.add(table)
+    return collector.result(sources, triggers)
+
+
 def worst_external(
     summary: Summary, worst: Sequence[WorstInterruption]
 ) -> WorstInterruption | None:
@@ -186,23 +199,25 @@ def with_external(
     intervals = LongestIntervals(1)
     parts = _Parts(intervals)
     for chunk in recording.all_chunks():
-        external = _without_aside(interrupting(chunk), recording.sources, summary)
+        external = without_aside(
+            interrupting(chunk), recording.sources, summary.cpu_victims, summary.directory
+        )
         intervals.add(external)
         parts.add(external)
     found = [one.result(recording.sources, recording.triggers) for one in parts.collectors()]
     return (*worst, *found)
 
 
-def _without_aside(
-    table: Interruptions, sources: Sequence[Source], summary: Summary
+def without_aside(
+    table: Interruptions, sources: Sequence[Source], whose: CpuVictims, directory: TaskDirectory
 ) -> Interruptions:
-    """The external noise of a table, nested interruptions as well: what they are in may be gone."""
+    """The external noise of a table, nested interruptions as well: what they are in may be gone.
+    ``whose``: the victims of CPUs, whose turns are no noise."""
     external = (table["victim_tid"] != 0) & (table["origin"] != Origin.SELF)
     threads = np.array([one.noise_class == "thread" for one in sources], bool)
     ran = np.flatnonzero(external & threads.take(table["source"]) & (table["tid"] != 0))
     keys = np.stack([table[name][ran].astype(np.int64) for name in ("cpu", "source", "tid")], 1)
     kinds, which = np.unique(keys, axis=0, return_inverse=True)
-    whose, directory = summary.cpu_victims, summary.directory
     aside = np.array(
         [
             cpu in whose

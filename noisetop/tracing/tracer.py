@@ -23,7 +23,7 @@ from noisetop.counters.period import CountersWatch, PeriodCounters
 from noisetop.errors import NoisetopError
 from noisetop.events.decoder import RecordReader
 from noisetop.events.interruption import Interruptions
-from noisetop.events.layout import Layout
+from noisetop.events.layout import Events, Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import KALLSYMS, SymbolTable, read_kallsyms
 from noisetop.events.task_directory import TaskDirectory
@@ -372,6 +372,26 @@ class Tracer:
                 self.user_stacks.note(names, batch.triggers.view(self.layout.trigger))
         return table
 
+    def read_records(self) -> Events:
+        """What was traced since the last call, as the kernel side wrote it, for who decodes it
+        later; in the place of read()."""
+        records = np.frombuffer(self._session.read(), self.layout.event)
+        flags = self.layout.flags
+        told = records["flags"] & np.uint8(flags["NAME"] | flags["TRIGGER"])
+        if self.layout.task_name is not None:
+            names = records[told == flags["NAME"]].view(self.layout.task_name)
+            self.processes.note(names)
+            self.processes.news()
+            if self.user_stacks is not None:
+                triggers = records[told == flags["TRIGGER"]].view(self.layout.trigger)
+                self.user_stacks.note(names, triggers)
+        return records
+
+    def open_records(self) -> tuple[int, Events]:
+        """A moment (CLOCK_MONOTONIC, ns), and records of what goes on then, as if it ended."""
+        now_ns, opened = self._session.open_records()
+        return now_ns, np.frombuffer(opened, self.layout.event)
+
     @property
     def directory(self) -> TaskDirectory:
         """Who the tasks are that read() has met so far; grows."""
@@ -382,9 +402,8 @@ class Tracer:
     def settle(self) -> tuple[int, Interruptions, Interruptions]:
         """After read(), where that is not the last one: up to when it was complete, the threads
         that went on then, and rows for what nothing accounts for."""
-        _, opened = self._session.open_records()
-        events = np.frombuffer(opened, self.layout.event)
-        return self._complete_ns, *self.reader.settle(events, self._complete_ns)
+        _, opened = self.open_records()
+        return self._complete_ns, *self.reader.settle(opened, self._complete_ns)
 
     def write_head(self, head: bytes) -> None:
         """Begins the recording. Raises OSError when the file takes no more."""

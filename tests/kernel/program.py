@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PROGRAM = Path(sys.executable).with_name("noisetop")
-PATIENCE_S = 30
+_SLOWER = 5 if "NOISETOP_LOAD_SHARE" in os.environ else 1
+"""An emulated machine starts programs as much more slowly."""
+PATIENCE_S = 30 * _SLOWER
 OWN_PROGRAM_NAME = "thread_switch"
 OWN_MAP_NAME = "noise_records"
 
@@ -22,7 +24,12 @@ OWN_MAP_NAME = "noise_records"
 def run(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
     """Runs it to its end."""
     return subprocess.run(  # type: ignore[call-overload, no-any-return]
-        [PROGRAM, *arguments], capture_output=True, text=True, timeout=60, check=False, **options
+        [PROGRAM, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60 * _SLOWER,
+        check=False,
+        **options,
     )
 
 

@@ -1,0 +1,121 @@
+"""The exact figures of the moment that a recording was made for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from noisetop.counters.calibration import CALIBRATION
+from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions, interrupting
+from noisetop.events.origin import Origin
+from noisetop.limits.noise_figures import culprit_of, main_culprit
+from noisetop.limits.outcome import Culprit
+from noisetop.recording.moment import ANY_CPU, SOURCE, TOTAL, WAIT, Figures, Moment
+from noisetop.recording.recording import Recording
+from noisetop.summary.cpu_victim import CpuVictims
+from noisetop.summary.max_single import LongestIntervals, NoiseInterval
+from noisetop.summary.recorded import cpu_victims_of, summary_from
+from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.worst import interruption_of, without_aside
+from noisetop.tables.rows import joined, select
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Of one recording."""
+
+    whose: CpuVictims
+    """The victims of CPUs."""
+    figures: Figures | None
+    """None: the moment was none; what was found belongs to the victim itself."""
+
+
+def analyse(recording: Recording, moment: Moment) -> Analysis:
+    """Reads the recording once. Raises NoisetopError where it is damaged."""
+    tables = [_inside(chunk, moment) for chunk in recording.all_chunks()]
+    table = joined([np.empty(0, INTERRUPTION), *tables])
+    whose = cpu_victims_of(recording)
+    external = select(table, table["origin"] != Origin.SELF)
+    external = without_aside(external, recording.sources, whose, recording.directory)
+    if moment.kind in (TOTAL, WAIT):
+        return Analysis(whose, _sum_of(recording, moment, external))
+    if moment.kind == SOURCE:
+        noise_ns = int(table["net_ns"].sum())
+        event = NoiseInterval(moment.cpu, moment.start_ns, moment.end_ns, noise_ns)
+        return Analysis(whose, _figures_of(recording, event, table) if noise_ns else None)
+    outermost = select(external, external["flags"] & np.uint8(Flag.OUTERMOST) != 0)
+    if not len(outermost):
+        return Analysis(whose, None)
+    intervals = LongestIntervals(1)
+    intervals.add(outermost)
+    return Analysis(whose, _figures_of(recording, intervals.worst()[0], external))
+
+
+def _inside(chunk: Interruptions, moment: Moment) -> Interruptions:
+    """The noise of somebody that lies in the moment, in one table of its own."""
+    table = interrupting(chunk)
+    mine = (table["victim_tid"] != 0) & (table["start_ns"] >= moment.start_ns)
+    mine &= table["start_ns"] + table["gross_ns"] <= moment.end_ns
+    if moment.cpu != ANY_CPU:
+        mine &= table["cpu"] == moment.cpu
+    return select(table, mine).copy()
+
+
+def _figures_of(recording: Recording, interval: NoiseInterval, table: Interruptions) -> Figures:
+    """Of the longest interval."""
+    starts, ends = table["start_ns"], table["start_ns"] + table["gross_ns"]
+    inside = (table["cpu"] == interval.cpu) & (starts >= interval.start_ns)
+    rows = select(table, inside & (ends <= interval.end_ns))
+    summary = _summary_of(recording, rows)
+    worst = interruption_of(interval, rows, recording.sources, recording.triggers)
+    culprit = culprit_of(summary, worst)
+    duration_ns = interval.end_ns - interval.start_ns
+    return Figures(
+        interval.cpu,
+        interval.start_ns,
+        duration_ns,
+        interval.noise_ns,
+        _cost_of(summary, interval.noise_ns),
+        culprit.path,
+        _who(culprit),
+    )
+
+
+def _sum_of(recording: Recording, moment: Moment, table: Interruptions) -> Figures | None:
+    """Of all noise in it; of a wait that is what ran meanwhile."""
+    if moment.kind == TOTAL and not len(table):
+        return None
+    summary = _summary_of(recording, table)
+    net_ns = sum(cpu.external_ns for cpu in summary.cpus)
+    culprit = main_culprit(summary)
+    return Figures(
+        moment.cpu,
+        moment.start_ns,
+        moment.end_ns - moment.start_ns,
+        net_ns,
+        _cost_of(summary, net_ns),
+        culprit.path,
+        _who(culprit),
+    )
+
+
+def _summary_of(recording: Recording, table: Interruptions) -> Summary:
+    """Of some rows of a recording that was read to its end."""
+    summarizer = Summarizer(
+        recording.cpus, recording.sources, recording.triggers, recording.directory
+    )
+    summarizer.add(table)
+    return summary_from(recording, summarizer)
+
+
+def _cost_of(summary: Summary, net_ns: int) -> int | None:
+    """Net time, and what entering took as well."""
+    if not summary.counters.of(CALIBRATION).kinds:
+        return None
+    sources = [one for cpu in summary.cpus for one in cpu.sources]
+    return net_ns + sum((one.cost_ns or one.net_ns) - one.net_ns for one in sources)
+
+
+def _who(culprit: Culprit) -> str:
+    return culprit.who or ""

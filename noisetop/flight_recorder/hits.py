@@ -1,0 +1,138 @@
+"""Files and actions of moments that reach a threshold, or that somebody asked for."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from noisetop.errors import NoisetopError
+from noisetop.flight_recorder.actions import (
+    CONTINUE,
+    SHELL,
+    SIGNAL,
+    TRACE,
+    Action,
+    User,
+    environment_of,
+    run_command,
+    send_signal,
+)
+from noisetop.flight_recorder.snapshot_files import Taken, Unfinished, remove_unfinished, written
+from noisetop.output import PRIVATE, Output
+from noisetop.recording.moment import ASKED, Figures
+from noisetop.summary.cpu_victim import CpuVictims
+
+_TIME, _NUMBER = "%t", "%n"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A moment that was confirmed."""
+
+    kind: str
+    figures: Figures | None
+    file: Path | None
+    """None: there is none."""
+
+
+@dataclass(slots=True)
+class HitFiles:
+    """Does what is to be done with each snapshot, in order; the first that fails ends the list."""
+
+    actions: Sequence[Action]
+    output: Path
+    """Where an action ``trace`` writes that names no file; %t is the time, %n the number."""
+    user: User
+    notice: Callable[[str], None]
+    force: bool = False
+    max_files: int = 0
+    """Older ones are removed; 0: none is."""
+    hits: list[Hit] = field(default_factory=list)
+    """The last ones."""
+    count: int = 0
+    """All of them."""
+    hit: threading.Event = field(default_factory=threading.Event)
+    """Set from the first one on that was not asked for."""
+    _files: deque[Path] = field(default_factory=deque)
+    _number: int = 0
+
+    def open(self) -> None:
+        """Removes what recorders that were killed left behind."""
+        remove_unfinished(self._folder)
+
+    @property
+    def _folder(self) -> Path:
+        """Where files are written: a file gets its name within one file system."""
+        named = [Path(one.file) for one in self.actions if one.file]
+        return (named[0] if named else self.output).parent
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run goes on after a hit."""
+        return any(one.kind == CONTINUE for one in self.actions)
+
+    def take(self, taken: Taken) -> CpuVictims:
+        """Raises OSError and NoisetopError."""
+        return self.do(taken, self.actions)
+
+    def look(self, taken: Taken) -> CpuVictims:
+        """Leaves no file. Raises OSError and NoisetopError."""
+        with written(taken, self._folder) as file:
+            return file.analysis.whose
+
+    def do(self, taken: Taken, actions: Sequence[Action]) -> CpuVictims:
+        """Writes the snapshot and does the actions, unless the moment was none."""
+        with written(taken, self._folder) as file:
+            figures = file.analysis.figures
+            if figures is None and taken.moment.kind != ASKED:
+                return file.analysis.whose
+            self.count += 1
+            self.hits = [*self.hits[-9:], Hit(taken.moment.kind, figures, None)]
+            try:
+                self._do_all(actions, file, figures)
+            finally:
+                if taken.moment.kind != ASKED:
+                    self.hit.set()
+            return file.analysis.whose
+
+    def _do_all(self, actions: Sequence[Action], file: Unfinished, figures: Figures | None) -> None:
+        path: Path | None = None
+        for action in actions:
+            try:
+                if action.kind == TRACE and path is None:
+                    path = self._publish(action, file)
+                    self.hits[-1] = Hit(self.hits[-1].kind, figures, path)
+                elif action.kind == SIGNAL:
+                    send_signal(action)
+                elif action.kind == SHELL:
+                    run_command(action, environment_of(path, figures), self.user)
+            except NoisetopError as error:
+                self.notice(f"action {action.kind}: {error}")
+                return
+
+    def _publish(self, action: Action, file: Unfinished) -> Path:
+        """Raises NoisetopError."""
+        self._number += 1
+        template = Path(action.file) if action.file else self.output
+        now = datetime.datetime.now().astimezone()
+        name = template.name.replace(_TIME, f"{now:%Y%m%dT%H%M%S}")
+        path = template.with_name(name.replace(_NUMBER, str(self._number)))
+        try:
+            Output(path, self.force or path in self._files, PRIVATE).publish(file.path)
+        except NoisetopError as error:
+            raise NoisetopError(str(error).partition(": the result is in")[0]) from None
+        self._files.append(path)
+        while self.max_files and len(self._files) > self.max_files:
+            self._files.popleft().unlink(missing_ok=True)
+        return path
+
+
+def numbered(output: Path) -> Path:
+    """A name for many files: with a number, unless it has a place for one."""
+    if _TIME in output.name or _NUMBER in output.name:
+        return output
+    return output.with_name(f"{output.stem}-{_NUMBER}{output.suffix}")

@@ -1,0 +1,97 @@
+"""The last seconds of a running trace in memory, as the kernel side wrote them.
+
+Bounded in time and in bytes. A part of it that is cut out makes an ordinary recording: what an
+interval needs from before is kept apart (noisetop.flight_recorder.retained).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from noisetop.counters.period import Totals
+from noisetop.events.layout import Events
+from noisetop.flight_recorder.retained import Retained
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one reading of the rings gave."""
+
+    events: Events
+    until_ns: int
+    """Up to here all that has ended is in this chunk or an earlier one."""
+    done_ns: int
+    """Nothing that begins after this is in it."""
+    totals: Totals
+    """The side figures since the trace began, as of then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A part of the window, up to its last chunk."""
+
+    start_ns: int
+    totals: Totals
+    """The side figures at the start."""
+    pieces: tuple[Events, ...]
+    """All records that may lie in it, those from before first."""
+    limited: bool
+    """Whether the bound in bytes left out what was asked for."""
+
+
+@dataclass(slots=True)
+class Window:
+    """Call add() with each chunk, then trim()."""
+
+    retained: Retained
+    keep_ns: int
+    keep_bytes: int
+    start_ns: int
+    """Nothing is kept from before this."""
+    totals: Totals
+    """As of then."""
+    _chunks: deque[Chunk] = field(default_factory=deque)
+    _bytes: int = 0
+    _limited: bool = False
+    """Whether the last chunks that left did so because of the bound in bytes."""
+
+    def add(self, chunk: Chunk) -> None:
+        """Takes the chunk that follows."""
+        self._chunks.append(chunk)
+        self.retained.add_names(chunk.events)
+        self._bytes += chunk.events.nbytes
+
+    def trim(self, needed_ns: int) -> None:
+        """Lets go of what is older than ``keep_ns`` and ends before ``needed_ns``, and of more
+        where the bytes demand it."""
+        while len(self._chunks) > 1:
+            first = self._chunks[0]
+            old = first.done_ns <= min(self._chunks[-1].until_ns - self.keep_ns, needed_ns)
+            if not old and self._bytes <= self.keep_bytes:
+                return
+            self._limited = not old
+            self._chunks.popleft()
+            self._bytes -= first.events.nbytes
+            self.retained.add_triggers(first.events)
+            self.start_ns, self.totals = first.done_ns, first.totals
+
+    def cut(self, wanted_ns: int) -> Cut:
+        """From the last start of a chunk that is not after ``wanted_ns``, or from the oldest one,
+        up to now."""
+        start_ns, totals, skipped = self.start_ns, self.totals, 0
+        for number, chunk in enumerate(self._chunks, 1):
+            if chunk.done_ns > wanted_ns:
+                break
+            start_ns, totals, skipped = chunk.done_ns, chunk.totals, number
+        chunks = list(self._chunks)
+        # Names and triggers from before count as well.
+        earlier = [chunk.events for chunk in chunks[:skipped]]
+        pieces = (self.retained.records, *earlier, *(chunk.events for chunk in chunks[skipped:]))
+        return Cut(start_ns, totals, pieces, self._limited and start_ns > wanted_ns)
+
+    def recent(self, since_ns: int) -> list[Events]:
+        """All names, the triggers from before the window, and the chunks that reach beyond a
+        moment."""
+        chunks = [chunk.events for chunk in self._chunks if chunk.done_ns > since_ns]
+        return [self.retained.records, *chunks]

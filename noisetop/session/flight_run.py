@@ -1,0 +1,235 @@
+"""A traced run of the flight recorder: from its options to the files that it leaves."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+
+from noisetop.errors import EXIT_LIMIT, UsageError
+from noisetop.events.victim_time import ANY_TASK
+from noisetop.flight_recorder.actions import TRACE, Action
+from noisetop.flight_recorder.detectors import (
+    Detector,
+    SingleDetector,
+    SourceDetector,
+    TotalDetector,
+    WaitDetector,
+)
+from noisetop.flight_recorder.hits import HitFiles, numbered
+from noisetop.flight_recorder.recorder import FlightRecorder
+from noisetop.flight_recorder.snapshot_files import Taken
+from noisetop.flight_recorder.worst_folder import COST, WorstFolder
+from noisetop.flight_recorder.writer import SnapshotWriter
+from noisetop.machine.system import boot_id
+from noisetop.output import PRIVATE, check_output
+from noisetop.recording.moment import ASKED, LOOK, SINGLE, TOTAL, WAIT, Figures, Moment
+from noisetop.recording.open import SUFFIX
+from noisetop.session.capture import recording_metadata
+from noisetop.session.flight_options import FlightOptions, folder_of, user_for_commands
+from noisetop.session.notice import notice
+from noisetop.session.traced_run import TracedRun
+from noisetop.summary.cpu_victim import CpuVictims
+from noisetop.text.sanitize import printable
+from noisetop.text.units import format_ns
+from noisetop.tracing.tracer import Tracer
+
+_POLL_NS = 500_000_000
+_END = "the end of the run"
+_ASKED_FILE = f"asked-%t-%n{SUFFIX}"
+_MOST_WORST_NS = 1_000
+"""Shorter intervals are no moments worth a file."""
+
+
+@dataclass(slots=True)
+class _Sinks:
+    """Each moment goes where it belongs."""
+
+    hits: HitFiles
+    worst: WorstFolder | None
+    on_end: Sequence[Action]
+
+    def take(self, taken: Taken) -> CpuVictims:
+        """See noisetop.flight_recorder.writer.Sink."""
+        if taken.moment.kind == LOOK:
+            return self.hits.look(taken)
+        if taken.moment.kind == ASKED:
+            actions = self.on_end if taken.moment.name == _END else (Action(TRACE),)
+            return self.hits.do(taken, actions)
+        return self.worst.take(taken) if self.worst else self.hits.take(taken)
+
+
+class FlightRun:
+    """Records moments. Creating one checks the outputs, before anything is traced. Raises
+    UsageError and NoisetopError."""
+
+    def __init__(self, args: argparse.Namespace, options: FlightOptions) -> None:
+        self._options = options
+        self._quiet = args.quiet
+        self._worst: WorstFolder | None = None
+        output = args.output
+        if options.worst:
+            self._worst = WorstFolder(folder_of(output), options.worst, options.worst_by, boot_id())
+            self._worst.open()
+            output = output / _ASKED_FILE
+        elif output.suffix != SUFFIX:
+            raise UsageError(f"a snapshot is a {SUFFIX} file: noisetop export makes others of it")
+        hits = HitFiles(
+            options.on_threshold, output, user_for_commands(), notice, args.force,
+            options.max_files,
+        )  # fmt: skip
+        if hits.goes_on or not options.has_threshold:
+            hits.output = numbered(output)
+        else:
+            check_output(output, force=args.force, mode=PRIVATE)
+        hits.open()
+        self._hits = hits
+
+    def run(self, run: TracedRun) -> int:
+        """Until the end of the run; EXIT_LIMIT where a threshold was reached, else 0."""
+        sinks = _Sinks(self._hits, self._worst, self._options.on_end)
+        with (
+            _snapshot_signal(run.stopper.wake) as asked,
+            self._options.control or nullcontext(),
+            run.tracing() as tracer,
+            SnapshotWriter(sinks, notice) as writer,
+        ):
+            recorder = self._recorder(tracer, writer)
+            if not self._quiet:
+                notice(f"watching {run.target.title}: {self._looks_for()}: Ctrl-C ends it")
+            self._loop(run, recorder, asked)
+            if not (self._hits.hit.is_set() and self._stops):
+                recorder.finish()
+            if self._options.on_end:
+                recorder.ask(_END)
+        if not self._quiet:
+            for line in self._closing_lines(recorder, writer):
+                notice(line)
+        return EXIT_LIMIT if self._hits.hit.is_set() else 0
+
+    @property
+    def _stops(self) -> bool:
+        return self._options.has_threshold and not self._hits.goes_on
+
+    def _recorder(self, tracer: Tracer, writer: SnapshotWriter) -> FlightRecorder:
+        looks_first = tracer.target.victims == ANY_TASK
+        plan = replace(self._options.plan, stops=self._stops, looks_first=looks_first)
+        worst = self._worst
+        return FlightRecorder(
+            tracer, plan, tuple(self._detectors(tracer)), writer, recording_metadata(tracer),
+            notice, worst.contains if worst else _never, self._options.single_ns,
+        )  # fmt: skip
+
+    def _detectors(self, tracer: Tracer) -> Iterator[Detector]:
+        options, plan = self._options, self._options.plan
+        if self._worst is not None:
+            worst = self._worst
+
+            def bar() -> int:
+                return max(worst.bar_ns, _MOST_WORST_NS)
+
+            if options.worst_by in (SINGLE, COST):
+                kinds = tracer.calibration.kinds.values()
+                most_ns = max((one.entry_ns for one in kinds), default=0)
+                yield SingleDetector(bar, most_ns if plan.by_cost else 0)
+            elif options.worst_by == TOTAL:
+                yield TotalDetector(bar, tracer.start_ns)
+            elif options.worst_by == WAIT:
+                yield WaitDetector(tracer.layout, bar)
+        if options.single_ns:
+            yield SingleDetector(partial(int, options.single_ns))
+        if options.total_ns:
+            yield TotalDetector(partial(int, options.total_ns), tracer.start_ns, plan.least_ns)
+        if options.wait_ns:
+            yield WaitDetector(tracer.layout, partial(int, options.wait_ns))
+        if options.source:
+            yield SourceDetector(tracer.layout, tracer.names, tracer.own_pid, options.source)
+
+    def _loop(self, run: TracedRun, recorder: FlightRecorder, asked: Callable[[], bool]) -> None:
+        control = self._options.control
+        while not run.stopper.wait_until(time.monotonic_ns() + _POLL_NS):
+            recorder.poll()
+            if asked():
+                recorder.ask("SIGUSR2")
+            for line in control.lines() if control else ():
+                self._obey(line, run, recorder)
+            if self._stops and self._hits.hit.is_set():
+                run.stopper.stop()
+
+    def _obey(self, line: str, run: TracedRun, recorder: FlightRecorder) -> None:
+        word, _, name = line.partition(" ")
+        if word == "snapshot":
+            recorder.ask(name or "control")
+        elif word in ("enable", "disable"):
+            recorder.enabled = word == "enable"
+        elif word == "stop":
+            run.stopper.stop("control asked for the end")
+        elif word == "mark" and name:
+            recorder.mark(name)
+        elif word != "ping":
+            words = "snapshot, enable, disable, stop, ping or mark NAME"
+            notice(f"control: '{printable(line)}' is no command: write {words}")
+            return
+        if self._options.control is not None:
+            self._options.control.acknowledge()
+
+    def _looks_for(self) -> str:
+        options = self._options
+        if options.worst:
+            return f"the {options.worst} worst moments go to {self._hits.output.parent}"
+        kept = f"the last {format_ns(options.plan.keep_ns)} are in memory"
+        return kept if options.has_threshold else f"{kept}, SIGUSR2 writes them"
+
+    def _closing_lines(self, recorder: FlightRecorder, writer: SnapshotWriter) -> Iterator[str]:
+        if self._worst is not None:
+            kept = self._worst.kept
+            yield f"{_counted(len(kept), 'moment')} in {self._worst.path}"
+            if kept:
+                yield f"the worst: {_told(kept[0].figures)}: {self._worst.path / kept[0].file}"
+        for hit in self._hits.hits if not self._worst else ():
+            where = f": {hit.file}" if hit.file else ""
+            what = _told(hit.figures) if hit.figures else "no external noise"
+            yield f"{what}{where}"
+        if recorder.skipped or writer.failed:
+            yield f"{_counted(recorder.skipped + writer.failed, 'snapshot')} not written"
+
+
+def _never(moment: Moment) -> bool:
+    return False
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _told(figures: Figures) -> str:
+    """Size, place, source and who, in one line."""
+    cost = "" if figures.cost_ns is None else f" (≈{format_ns(figures.cost_ns)})"
+    by = f" by {figures.by}" if figures.by else ""
+    what = f", {printable(' › '.join(figures.source))}{by}" if figures.source else ""
+    return f"{format_ns(figures.net_ns)}{cost} on CPU {figures.cpu}{what}"
+
+
+@contextmanager
+def _snapshot_signal(wake: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+    """SIGUSR2 asks for a snapshot; yields whether one was asked for since the last call."""
+    asked: list[bool] = []
+
+    def handle(*_: object) -> None:
+        asked.append(True)
+        wake()
+
+    def take() -> bool:
+        was = bool(asked)
+        asked.clear()
+        return was
+
+    before = signal.signal(signal.SIGUSR2, handle)
+    try:
+        yield take
+    finally:
+        signal.signal(signal.SIGUSR2, before)

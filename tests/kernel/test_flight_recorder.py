@@ -1,0 +1,237 @@
+"""The flight recorder beside a victim, when something happens at a moment that nobody knows."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noisetop.counters.losses import LOSSES
+from noisetop.machine import system
+from noisetop.recording.open import open_recording
+from noisetop.summary.worst import WORST_KEPT, summarize_with_worst, with_external
+from tests.kernel.program import PATIENCE_S, run, started, wait_for
+from tests.kernel.provoked import favoured
+
+pytestmark = pytest.mark.kernel
+
+CPU, HOUSE = max(system.online_cpus()), min(system.online_cpus())
+SPIKE_NS = 20_000_000
+BEFORE_NS, AFTER_NS = 400_000_000, 300_000_000
+SPIKE = """
+import os, sys, time
+open("/proc/self/comm", "w").write("spike'$(x)")
+os.sched_setaffinity(0, {%d})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+print("ready", flush=True)
+for _ in sys.stdin:
+    end = time.monotonic_ns() + %d
+    while time.monotonic_ns() < end:
+        pass
+    print(time.monotonic_ns(), flush=True)
+"""
+
+
+class Spike:
+    """A real-time task that takes the CPU of the victim when it is asked to."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def strike(self) -> int:
+        """When it ended, CLOCK_MONOTONIC, in ns."""
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+
+@contextlib.contextmanager
+def spike() -> Iterator[Spike]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SPIKE % (CPU, SPIKE_NS)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        yield Spike(process)
+    finally:
+        process.kill()
+        process.communicate(timeout=PATIENCE_S)
+
+
+@contextlib.contextmanager
+def recorder(*options: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """Beside a victim that never sleeps, under a steady load of interrupts."""
+    with favoured(CPU, HOUSE, "membarrier:1000:0") as load:
+        load.begin()
+        with started(
+            "record", "-p", str(load.pid), "-c", str(CPU), "--keep", "400ms", "--after", "300ms",
+            *options, until="watching",
+        ) as process:  # fmt: skip
+            yield process
+
+
+def pause(seconds: float) -> None:
+    """Time in which only the load happens; what it is is not asserted."""
+    time.sleep(seconds)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, said = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, said
+
+
+def assert_holds_the_spike(path: Path, struck_ns: int) -> None:
+    """With what came before and after, and nothing lost that is not told."""
+    recording = open_recording(path)
+    summary, worst = summarize_with_worst(recording, WORST_KEPT)
+    [first, *_] = [
+        one for one in with_external(recording, summary, worst)
+        if one.interval.start_ns <= struck_ns <= one.interval.end_ns + SPIKE_NS // 10
+    ]  # fmt: skip
+    interval = first.interval
+    assert interval.cpu == CPU
+    assert interval.noise_ns >= SPIKE_NS * 0.9
+    assert recording.start_ns <= interval.start_ns - BEFORE_NS
+    assert recording.end_ns >= interval.end_ns + AFTER_NS
+    assert recording.metadata["trigger"]["cpu"] == CPU
+    assert summary.counters.of(LOSSES).total == 0
+    # The load is in it all the time: nothing is missing at either end.
+    ipis = [n for n, one in enumerate(recording.sources) if one.path[0] == "ipi"]
+    table = np.concatenate(list(recording.chunks()))
+    starts = np.sort(table["start_ns"][np.isin(table["source"], ipis)].astype(np.int64))
+    edges = np.concatenate([[recording.start_ns], starts, [recording.end_ns]])
+    assert np.diff(edges).max() < SPIKE_NS + BEFORE_NS // 4
+
+
+def test_the_worst_moment_is_kept_with_what_came_before_and_after(tmp_path: Path) -> None:
+    folder = tmp_path / "worst"
+    with spike() as one, recorder("--worst", "3", "-o", folder) as process:
+        pause(1.5)
+        struck_ns = one.strike()
+        pause(1)
+        process.send_signal(signal.SIGINT)
+        status, said = ended(process)
+    assert status == 0, said
+    told = json.loads((folder / "index.json").read_text())
+    assert 1 <= len(told) <= 3
+    assert {path.name for path in folder.iterdir()} == {"index.json", *(t["file"] for t in told)}
+    assert told[0]["source"] == ["thread", "spike'$(x)"], told
+    assert [t["net_ns"] for t in told] == sorted((t["net_ns"] for t in told), reverse=True)
+    assert "spike" in told[0]["by"]
+    assert_holds_the_spike(folder / told[0]["file"], struck_ns)
+
+
+def test_a_threshold_ends_the_run_with_the_culprit(tmp_path: Path) -> None:
+    output, told = tmp_path / "spike.noisetop", tmp_path / "told"
+    tell = f'shell,command=printf "%s" "$NOISETOP_SOURCE|$NOISETOP_NET_NS|$NOISETOP_FILE" > {told}'
+    with (
+        spike() as one,
+        recorder(
+            "-s", "10000", "--on-threshold", "trace", "--on-threshold", tell, "-o", output
+        ) as process,
+    ):
+        pause(1)
+        struck_ns = one.strike()
+        status, said = ended(process)
+    assert status == 3, said
+    source, net_ns, file = told.read_text().split("|")
+    assert (source, file) == ("thread › spike'$(x)", str(output))
+    assert int(net_ns) >= SPIKE_NS * 0.9
+    assert "spike" in said
+    assert_holds_the_spike(output, struck_ns)
+
+
+def test_a_wait_and_a_sum_and_a_source_end_it_as_well(tmp_path: Path) -> None:
+    for number, options in enumerate(
+        (["--stop-wait", "10ms"], ["-S", "15000", "-T", "5000"], ["--stop-source", "thread/spike*"])
+    ):
+        output = tmp_path / f"{number}.noisetop"
+        with spike() as one, recorder(*options, "-o", output) as process:
+            pause(0.5)
+            one.strike()
+            status, said = ended(process)
+        assert status == 3, (options, said)
+        assert "spike" in said, (options, said)
+        assert output.exists()
+
+
+def test_others_ask_for_snapshots(tmp_path: Path) -> None:
+    """By signal and by FIFO; a mark is in the file."""
+    ctl, ack, output = tmp_path / "ctl", tmp_path / "ack", tmp_path / "x.noisetop"
+    os.mkfifo(ctl)
+    os.mkfifo(ack)
+    with recorder("--control", f"fifo:{ctl},{ack}", "-o", output) as process:
+        reader = os.open(ack, os.O_RDONLY | os.O_NONBLOCK)
+        with ctl.open("w", buffering=1) as control:
+            control.write("mark step 1\nsnapshot\n")
+            wait_for((tmp_path / "x-1.noisetop").exists, "the snapshot of the FIFO")
+            process.send_signal(signal.SIGUSR2)
+            wait_for((tmp_path / "x-2.noisetop").exists, "the snapshot of the signal")
+            control.write("ping\nstop\n")
+            status, said = ended(process)
+        assert os.read(reader, 64) == b"ack\n" * 4
+        os.close(reader)
+    assert status == 0, said
+    assert sorted(path.name for path in tmp_path.glob("*.noisetop")) == [
+        "x-1.noisetop", "x-2.noisetop",
+    ]  # fmt: skip
+    first, second = (open_recording(tmp_path / f"x-{n}.noisetop").metadata for n in (1, 2))
+    assert [one["name"] for one in first["marks"]] == ["step 1"]
+    assert (first["trigger"]["name"], second["trigger"]["name"]) == ("control", "SIGUSR2")
+
+
+def test_a_killed_recorder_leaves_whole_files_only(tmp_path: Path) -> None:
+    folder = tmp_path / "worst"
+    with recorder("--worst", "3", "-o", folder) as process:
+        wait_for(lambda: bool(list(folder.glob("*.noisetop"))), "a file")
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=PATIENCE_S)
+    for path in folder.glob("*.noisetop"):
+        assert not open_recording(path).damage
+    with recorder("--worst", "3", "-o", folder) as process:
+        process.send_signal(signal.SIGINT)
+        status, said = ended(process)
+    assert status == 0, said
+    known = {one["file"] for one in json.loads((folder / "index.json").read_text())}
+    assert {path.name for path in folder.iterdir()} == {"index.json", *known}
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        (["--worst", "3"], "-o DIR/"),
+        (["--worst", "3", "-s", "10", "-o", "x"], "leave out"),
+        (["--worst", "0", "-o", "x"], "1 to 10000"),
+        (["--keep", "1s,1K"], "1M or more"),
+        (["--on-threshold", "trace"], "--keep, --worst or -s"),
+        (["--keep", "1s", "--on-threshold", "trace"], "goes with -s"),
+        (["-s", "10", "-T", "5"], "-T goes with -S"),
+        (["-s", "10", "--fail-on", "lost>0"], "--fail-on"),
+        (["-s", "10", "-o", "x.json"], "noisetop export"),
+        (["--hold-off", "1s"], "--keep, --worst or -s"),
+        (["-s", "10", "--control", "fifo:missing"], "mkfifo"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(
+    tmp_path: Path, options: list[str], advice: str
+) -> None:
+    done = run("record", *options, "-d", "100ms", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert advice in done.stderr
+    assert list(tmp_path.iterdir()) == []
