@@ -35,6 +35,11 @@ class ControlFifo:
             raise UsageError(f"--control takes {FORM}, as in fifo:ctl,ack after mkfifo ctl ack")
         return cls(Path(paths[0]), Path(paths[1]) if len(paths) > 1 else None)
 
+    def check(self) -> None:
+        """Raises UsageError where it could not be opened."""
+        with self:
+            pass
+
     def __enter__(self) -> ControlFifo:
         self.fd = _opened(self.path)
         if self.ack_path is not None:

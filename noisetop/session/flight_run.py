@@ -88,6 +88,8 @@ class FlightRun:
             check_output(output, force=args.force, mode=PRIVATE)
         hits.open()
         self._hits = hits
+        if options.control:
+            options.control.check()
 
     def run(self, run: TracedRun) -> int:
         """Until the end of the run; EXIT_LIMIT where a threshold was reached, else 0."""

@@ -19,7 +19,7 @@ from noisetop.counters.losses import LOSSES
 from noisetop.machine import system
 from noisetop.recording.open import open_recording
 from noisetop.summary.worst import WORST_KEPT, summarize_with_worst, with_external
-from tests.kernel.program import PATIENCE_S, run, started, wait_for
+from tests.kernel.program import PATIENCE_S, started, wait_for
 from tests.kernel.provoked import favoured
 
 pytestmark = pytest.mark.kernel
@@ -209,29 +209,3 @@ def test_a_killed_recorder_leaves_whole_files_only(tmp_path: Path) -> None:
     assert status == 0, said
     known = {one["file"] for one in json.loads((folder / "index.json").read_text())}
     assert {path.name for path in folder.iterdir()} == {"index.json", *known}
-
-
-@pytest.mark.parametrize(
-    ("options", "advice"),
-    [
-        (["--worst", "3"], "-o DIR/"),
-        (["--worst", "3", "-s", "10", "-o", "x"], "leave out"),
-        (["--worst", "0", "-o", "x"], "1 to 10000"),
-        (["--keep", "1s,1K"], "1M or more"),
-        (["--on-threshold", "trace"], "--keep, --worst or -s"),
-        (["--keep", "1s", "--on-threshold", "trace"], "goes with -s"),
-        (["-s", "10", "-T", "5"], "-T goes with -S"),
-        (["-s", "10", "--fail-on", "lost>0"], "--fail-on"),
-        (["-s", "10", "-o", "x.json"], "noisetop export"),
-        (["--hold-off", "1s"], "--keep, --worst or -s"),
-        (["-s", "10", "--control", "fifo:missing"], "mkfifo"),
-    ],
-)
-def test_what_cannot_be_is_told_in_one_line(
-    tmp_path: Path, options: list[str], advice: str
-) -> None:
-    done = run("record", *options, "-d", "100ms", cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert advice in done.stderr
-    assert list(tmp_path.iterdir()) == []
