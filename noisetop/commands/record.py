@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from noisetop.command_line.command import Example
 from noisetop.counters.losses import LOSSES
+from noisetop.errors import UsageError
 from noisetop.exporters import exporters_by_suffix
 from noisetop.limits.grammar import Limit
 from noisetop.limits.noise_figures import outcomes_of
 from noisetop.recording.open import SUFFIX
 from noisetop.recording.recording import Recording
+from noisetop.session.daemon import in_background
 from noisetop.session.fail_on import add_fail_on_argument, limit_status
-from noisetop.session.flight_options import add_flight_arguments, flight_options
+from noisetop.session.flight_options import (
+    add_daemon_argument,
+    add_flight_arguments,
+    flight_options,
+)
 from noisetop.session.flight_run import FlightRun
 from noisetop.session.notice import notice
 from noisetop.session.options import add_run_arguments
@@ -77,17 +83,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite the output")
     add_fail_on_argument(parser)
     add_flight_arguments(parser)
+    add_daemon_argument(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 
 
 def run(args: argparse.Namespace) -> int:
     """Records; the exit status of the command after ``--`` where there is one and it is not 0, else
     3 where a limit of --fail-on is exceeded."""
-    if options := flight_options(args):
-        flight = FlightRun(args, options)
-        with TracedRun(args, live=True) as run:
-            judged_run = flight.run(run)
-            return run.status() or judged_run
+    options = flight_options(args)
+    if args.daemon and args.workload:
+        raise UsageError("--daemon runs no command: leave it out, or the command")
+    with in_background(args.output, wanted=args.daemon) as started:
+        if options:
+            flight = FlightRun(args, options)
+            with TracedRun(args, live=True) as run:
+                reached = flight.run(run, started)
+                return run.status() or reached
+        return _record(args, started)
+
+
+def _record(args: argparse.Namespace, started: Callable[[], None]) -> int:
+    """All of it, into one file."""
     judged = [0]
 
     def judge(recording: Recording) -> None:
@@ -96,6 +112,7 @@ def run(args: argparse.Namespace) -> int:
     inspect = judge if args.limits else None
     with TracedRun(args, output=args.output, inspect=inspect) as run:
         with run.tracing() as tracer:
+            started()
             if not args.quiet:
                 notice(f"recording {run.target.title} to {args.output}: Ctrl-C ends it")
             _wait(run, tracer, quiet=args.quiet)

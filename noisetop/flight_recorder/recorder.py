@@ -114,6 +114,7 @@ class FlightRecorder:
     def poll(self) -> None:
         """Takes what came since the last call."""
         chunk = self._read(time.monotonic_ns())
+        self.writer.collect()
         self._judge.whose = self.writer.whose
         if self._knows_victims(chunk.until_ns):
             unseen, self._unseen = self._unseen, []
@@ -142,6 +143,7 @@ class FlightRecorder:
         self.poll()
         while not self._knows_victims(time.monotonic_ns() + _LOOK_NS):
             time.sleep(_WRITERS_S)
+            self.writer.collect()
         self.poll()
         if self._due:
             self._write_due()
@@ -153,7 +155,7 @@ class FlightRecorder:
                 return False
             self._write(Moment(LOOK, ANY_CPU, self._window.start_ns, now_ns, 0))
         self._looked = True
-        return not (self.plan.looks_first and not self.writer.looked)
+        return not (self.plan.looks_first and not self.writer.written)
 
     def _read(self, until_ns: int) -> Chunk:
         events = self.tracer.read_records()

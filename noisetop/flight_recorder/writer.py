@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import queue
-import threading
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,8 +12,8 @@ from noisetop.errors import NoisetopError
 from noisetop.flight_recorder.snapshot_files import Taken
 from noisetop.summary.cpu_victim import CpuVictims
 
-_WAITING = 2
-"""Snapshots that may wait for the disk; each holds its part of the window in memory."""
+_WAITING = 3
+"""Snapshots that are written or wait for that; each holds its part of the window in memory."""
 
 
 class Sink(Protocol):
@@ -30,44 +30,41 @@ class SnapshotWriter:
     sink: Sink
     notice: Callable[[str], None]
     whose: CpuVictims = field(default_factory=dict)
-    """The victims of CPUs, by the last snapshot."""
-    looked: bool = False
-    """Whether one was tried, so that they are known if they can be."""
+    """The victims of CPUs, by the last snapshot that collect() met."""
+    written: int = 0
+    """Snapshots that came to their end."""
     failed: int = 0
-    """Snapshots that could not be written."""
-    _queue: queue.Queue[Taken | None] = field(default_factory=lambda: queue.Queue(_WAITING))
-    _thread: threading.Thread = field(init=False)
+    """Those among them that could not be written."""
+    _pool: ThreadPoolExecutor = field(init=False)
+    _pending: deque[Future[CpuVictims]] = field(default_factory=deque)
 
     def __enter__(self) -> SnapshotWriter:
-        self._thread = threading.Thread(target=self._run, name="snapshots")
-        self._thread.start()
+        self._pool = ThreadPoolExecutor(1, "snapshots")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._queue.put(None)
-        self._thread.join()
+        self._pool.shutdown()
+        self.collect()
 
     def put(self, taken: Taken) -> bool:
         """False where the disk does not keep up."""
-        try:
-            self._queue.put_nowait(taken)
-        except queue.Full:
+        if len(self._pending) >= _WAITING:
             return False
+        self._pending.append(self._pool.submit(self.sink.take, taken))
         return True
 
     @property
     def busy(self) -> bool:
-        """Whether one is being written, or waits for that."""
-        return self._queue.unfinished_tasks > 0
+        """Whether one is being written, or waits for that; of those that collect() knows."""
+        return bool(self._pending)
 
-    def _run(self) -> None:
-        while (taken := self._queue.get()) is not None:
+    def collect(self) -> None:
+        """Takes what came of those that were written by now."""
+        while self._pending and self._pending[0].done():
             try:
-                self.whose = self.sink.take(taken)
+                self.whose = self._pending.popleft().result()
             except (OSError, NoisetopError) as error:
                 self.failed += 1
                 why = error.strerror if isinstance(error, OSError) else error
                 self.notice(f"a snapshot could not be written: {why}; recording goes on")
-            finally:
-                self.looked = True
-                self._queue.task_done()
+            self.written += 1

@@ -156,6 +156,16 @@ def _add_actions(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def add_daemon_argument(parser: argparse.ArgumentParser) -> None:
+    """``--daemon``."""
+    parser.add_argument(
+        "-D",
+        "--daemon",
+        action="store_true",
+        help="go on in the background, with a PID file and a log beside the output",
+    )
+
+
 def flight_options(args: argparse.Namespace) -> FlightOptions | None:
     """None: an ordinary recording is asked for. Raises UsageError."""
     on_threshold, on_end = tuple(args.on_threshold), tuple(args.on_end)

@@ -91,8 +91,9 @@ class FlightRun:
         if options.control:
             options.control.check()
 
-    def run(self, run: TracedRun) -> int:
-        """Until the end of the run; EXIT_LIMIT where a threshold was reached, else 0."""
+    def run(self, run: TracedRun, started: Callable[[], None]) -> int:
+        """Until the end of the run; EXIT_LIMIT where a threshold was reached, else 0. Calls
+        ``started`` when the window has begun."""
         sinks = _Sinks(self._hits, self._worst, self._options.on_end)
         with (
             _snapshot_signal(run.stopper.wake) as asked,
@@ -100,6 +101,7 @@ class FlightRun:
             run.tracing() as tracer,
             SnapshotWriter(sinks, notice) as writer,
         ):
+            started()
             recorder = self._recorder(tracer, writer)
             if not self._quiet:
                 notice(f"watching {run.target.title}: {self._looks_for()}: Ctrl-C ends it")

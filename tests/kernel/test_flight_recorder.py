@@ -19,7 +19,7 @@ from noisetop.counters.losses import LOSSES
 from noisetop.machine import system
 from noisetop.recording.open import open_recording
 from noisetop.summary.worst import WORST_KEPT, summarize_with_worst, with_external
-from tests.kernel.program import PATIENCE_S, started, wait_for
+from tests.kernel.program import PATIENCE_S, run, started, wait_for
 from tests.kernel.provoked import favoured
 
 pytestmark = pytest.mark.kernel
@@ -209,3 +209,22 @@ def test_a_killed_recorder_leaves_whole_files_only(tmp_path: Path) -> None:
     assert status == 0, said
     known = {one["file"] for one in json.loads((folder / "index.json").read_text())}
     assert {path.name for path in folder.iterdir()} == {"index.json", *known}
+
+
+def test_a_daemon_gives_the_prompt_back_and_ends_when_told(tmp_path: Path) -> None:
+    output = tmp_path / "a.noisetop"
+    with favoured(CPU, HOUSE, "membarrier:1000:0") as load:
+        done = run("record", "-D", "-p", str(load.pid), "--keep", "1s", "-o", output)
+        assert done.returncode == 0, done.stderr
+        pid = int((tmp_path / "a.noisetop.pid").read_text())
+        try:
+            assert f"PID {pid}" in done.stderr
+            again = run("record", "-D", "-p", str(load.pid), "-o", output)
+            assert again.returncode == 2
+            assert f"kill {pid}" in again.stderr
+            os.kill(pid, signal.SIGUSR2)
+            wait_for((tmp_path / "a-1.noisetop").exists, "the snapshot")
+        finally:
+            os.kill(pid, signal.SIGTERM)
+        wait_for(lambda: not (tmp_path / "a.noisetop.pid").exists(), "its end")
+    assert "a-1.noisetop" in (tmp_path / "a.noisetop.log").read_text()
