@@ -92,7 +92,7 @@ def assert_equal_to_the_kernels(traced: Traced, before: dict[int, int], load: Wo
 @pytest.mark.parametrize("bound", [True, False], ids=["pinned", "unpinned"])
 def test_waits_equal_the_kernels(bound: bool, act: str) -> None:
     cpus = (VICTIM_CPU, SENDER_CPU) if bound else (NOWHERE, NOWHERE)
-    acts = ["compete:0:400"] * RIVALS
+    acts = ["compete:0:1200"] * RIVALS
     with favoured(*cpus, *acts, act) as load:
         before = delays(load)
         traced = trace(Target(CPUS, pid=load.pid), load.run)
@@ -106,7 +106,7 @@ def test_the_age_of_its_clock_is_what_the_kernel_leaves_out_of_short_waits(bound
     that look at that clock take time between ours, so not all of the difference can be told, and
     beside other programs even less."""
     cpus = (VICTIM_CPU, SENDER_CPU) if bound else (NOWHERE, NOWHERE)
-    acts = ["compete:0:2000"] * (1 if bound else len(CPUS))
+    acts = ["compete:0:6000"] * (1 if bound else len(CPUS))
     with favoured(*cpus, "nanosleep:1000:1000", *acts) as load, clock_ages(load.pid) as ages:
         before = delays(load)
         traced = trace(Target(CPUS, pid=load.pid), load.run)
@@ -127,7 +127,7 @@ def test_the_age_of_its_clock_is_what_the_kernel_leaves_out_of_short_waits(bound
 def test_waits_for_another_process_equal_the_kernels() -> None:
     with contextlib.ExitStack() as stack:
         load, *rivals = (
-            stack.enter_context(favoured(VICTIM_CPU, SENDER_CPU, "compete:0:2000"))
+            stack.enter_context(favoured(VICTIM_CPU, SENDER_CPU, "compete:0:4000"))
             for _ in range(2)
         )
         before = delays(load)
@@ -140,8 +140,8 @@ def test_waits_for_another_process_equal_the_kernels() -> None:
 def test_waits_follow_their_thread_across_migrations() -> None:
     """Moved back and forth while it waits: a thread that competes for either CPU."""
     with contextlib.ExitStack() as stack:
-        load = stack.enter_context(favoured(NOWHERE, NOWHERE, "compete:0:2500"))
-        rivals = [stack.enter_context(favoured(cpu, cpu, "compete:0:2000")) for cpu in CPUS]
+        load = stack.enter_context(favoured(NOWHERE, NOWHERE, "compete:0:6000"))
+        rivals = [stack.enter_context(favoured(cpu, cpu, "compete:0:5000")) for cpu in CPUS]
 
         def migrate() -> None:
             for rival in rivals:
