@@ -9,7 +9,7 @@ from noisetop.command_line.command import Example
 from noisetop.counters.losses import LOSSES, describe_losses
 from noisetop.errors import EXIT_FAILURE, NoisetopError, UsageError
 from noisetop.exporters import exporters_by_suffix, recording_output
-from noisetop.exporters.parquet_table import check_installed
+from noisetop.exporters.parquet_table import parquet_writer
 from noisetop.flat_tables import EVENTS, all_tables
 from noisetop.fleet.folder import create_fleet, is_fleet
 from noisetop.fleet.run import Anonymity, parse_label
@@ -139,27 +139,28 @@ def _export_to_fleet(args: argparse.Namespace) -> int:
     """Writes all that can be read; EXIT_FAILURE where some cannot."""
     if args.table is not None:
         raise UsageError(f"{args.output} gets all tables: leave out --table")
-    check_installed()
     anonymity = _anonymity(args)
-    fleet = create_fleet(Path(args.output), anonymity.mark)
     failed = 0
-    for path in args.files:
-        try:
-            recording = open_recording(path)
-            write_run(
-                fleet,
-                recording,
-                labels=dict(args.label),
-                anonymity=anonymity,
-                events=args.events,
-            )
-        except NoisetopError as error:
-            if len(args.files) == 1:
-                raise
-            notice(str(error))
-            failed += 1
-        else:
-            _warn(path, recording)
+    with parquet_writer() as writer:
+        fleet = create_fleet(Path(args.output), anonymity.mark)
+        for path in args.files:
+            try:
+                recording = open_recording(path)
+                write_run(
+                    fleet,
+                    recording,
+                    writer,
+                    labels=dict(args.label),
+                    anonymity=anonymity,
+                    events=args.events,
+                )
+            except NoisetopError as error:
+                if len(args.files) == 1:
+                    raise
+                notice(str(error))
+                failed += 1
+            else:
+                _warn(path, recording)
     if failed:
         notice(f"{failed} of {len(args.files)} files are not in {args.output}")
     return EXIT_FAILURE if failed else 0

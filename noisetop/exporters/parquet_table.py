@@ -10,6 +10,7 @@ import glob
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -73,31 +74,38 @@ def write(recording: Recording, out: BinaryIO) -> None:
 
 def write_table(recording: Recording, out: BinaryIO, name: str) -> None:
     """Writes the table of that name. Raises NoisetopError when there is no room for it."""
-    write_flat_table(table_named(name), recording, out, SCHEMA_VERSION)
+    with parquet_writer() as writer:
+        writer.write(table_named(name), recording, out, SCHEMA_VERSION)
 
 
-def write_flat_table(table: FlatTable, recording: Recording, out: BinaryIO, version: int) -> None:
-    """Writes any table; ``version``: of its columns, for the metadata of the file. Raises
-    NoisetopError when there is no room for it."""
-    check_installed()
-    import duckdb
+class ParquetWriter:
+    """Writes tables, one after the other. Made by parquet_writer()."""
 
-    about = table.name, version
-    with tempfile.TemporaryDirectory(prefix="noisetop-") as folder:
-        try:
-            written = _write_parts(table, recording, Path(folder), about)
-        except duckdb.Error as error:
-            line = str(error).splitlines()[0]
-            raise NoisetopError(
-                f"DuckDB cannot write the table: {line}: set TMPDIR to a folder with room"
-            ) from None
-        with written.open("rb") as file:
-            shutil.copyfileobj(file, out, 1 << 20)
+    def __init__(self, folder: Path, connection: duckdb.DuckDBPyConnection) -> None:
+        self._folder = folder
+        self._connection = connection
 
+    def write(self, table: FlatTable, recording: Recording, out: BinaryIO, version: int) -> None:
+        """Writes one table; ``version``: of its columns, for the metadata of the file. Raises
+        NoisetopError when there is no room for it."""
+        import duckdb
 
-def _write_parts(table: FlatTable, recording: Recording, folder: Path, about: About) -> Path:
-    """The file of the whole table."""
-    with connect(folder) as connection:
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            try:
+                written = self._write_parts(table, recording, Path(folder), version)
+            except duckdb.Error as error:
+                line = str(error).splitlines()[0]
+                raise NoisetopError(
+                    f"DuckDB cannot write the table: {line}: set TMPDIR to a folder with room"
+                ) from None
+            with written.open("rb") as file:
+                shutil.copyfileobj(file, out, 1 << 20)
+
+    def _write_parts(
+        self, table: FlatTable, recording: Recording, folder: Path, version: int
+    ) -> Path:
+        """The file of the whole table."""
+        connection, about = self._connection, (table.name, version)
         parts = []
         for number, batch in enumerate(table.batches(recording)):
             parts.append(folder / f"{number}.parquet")
@@ -109,6 +117,17 @@ def _write_parts(table: FlatTable, recording: Recording, folder: Path, about: Ab
         whole = folder / "whole.parquet"
         copy(connection, _union(table.columns, parts), whole, about)
         return whole
+
+
+@contextmanager
+def parquet_writer() -> Iterator[ParquetWriter]:
+    """A writer with a temporary folder of its own. Raises UsageError where DuckDB is missing."""
+    check_installed()
+    with (
+        tempfile.TemporaryDirectory(prefix="noisetop-") as folder,
+        connect(Path(folder)) as connection,
+    ):
+        yield ParquetWriter(Path(folder), connection)
 
 
 def connect(folder: Path) -> duckdb.DuckDBPyConnection:

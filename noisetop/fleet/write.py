@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from noisetop.errors import NoisetopError
-from noisetop.exporters.parquet_table import write_flat_table
+from noisetop.exporters.parquet_table import ParquetWriter
 from noisetop.fleet.folder import SUFFIX, UNFINISHED, Fleet
 from noisetop.fleet.partition import publish
 from noisetop.fleet.run import Anonymity, RunHead, run_head
@@ -19,6 +19,7 @@ from noisetop.recording.recording import Recording
 def write_run(
     fleet: Fleet,
     recording: Recording,
+    writer: ParquetWriter,
     *,
     labels: Mapping[str, str],
     anonymity: Anonymity,
@@ -34,7 +35,9 @@ def write_run(
         # On the same file system, so that a file moves to its place at once.
         with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=fleet.path) as folder:
             for name in names:
-                _write_table(recording, head, name, Path(folder))
+                file = Path(folder) / f"{name}{SUFFIX}"
+                with check_output(file, force=False).opened() as out:
+                    writer.write(fleet_tables(head)[name], recording, out, FLEET_VERSION)
             with fleet.locked():
                 for name in names:
                     partition = fleet.partition(name, head)
@@ -43,8 +46,3 @@ def write_run(
     except OSError as error:
         raise NoisetopError(f"cannot write to {fleet.path}: {error.strerror}") from None
     return head
-
-
-def _write_table(recording: Recording, head: RunHead, name: str, folder: Path) -> None:
-    with check_output(folder / f"{name}{SUFFIX}", force=False).opened() as out:
-        write_flat_table(fleet_tables(head)[name], recording, out, FLEET_VERSION)

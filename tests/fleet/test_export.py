@@ -17,6 +17,7 @@ import pytest
 
 from noisetop import cli
 from noisetop.errors import NoisetopError, UsageError
+from noisetop.exporters.parquet_table import parquet_writer
 from noisetop.flat_tables import all_tables
 from noisetop.flat_tables.schema import TEXT
 from noisetop.fleet import partition as partitions
@@ -98,9 +99,10 @@ def test_the_same_run_is_replaced(tmp_path: Path, joined: bool) -> None:
         compact(fleet)
     before = sums(fleet)
     again = host(1, seed=1, target="run 1")
-    write_run(fleet, again, labels={}, anonymity=Anonymity(), events=False)
-    assert sums(fleet) == before
-    write_run(fleet, again, labels={"a": "b"}, anonymity=Anonymity(), events=True)
+    with parquet_writer() as writer:
+        write_run(fleet, again, writer, labels={}, anonymity=Anonymity(), events=False)
+        assert sums(fleet) == before
+        write_run(fleet, again, writer, labels={"a": "b"}, anonymity=Anonymity(), events=True)
     assert rows(fleet.path, "runs", "count(*), count(DISTINCT run)") == [(3, 3)]
     assert rows(fleet.path, "runs", "count(*) FILTER (labels <> '{}')") == [(1,)]
     assert rows(fleet.path, "events", "count(*) > 100") == [(True,)]
