@@ -186,14 +186,14 @@ def with_external(
     intervals = LongestIntervals(1)
     parts = _Parts(intervals)
     for chunk in recording.all_chunks():
-        external = _without_aside(interrupting(chunk), recording.sources, summary)
+        external = without_aside(interrupting(chunk), recording.sources, summary)
         intervals.add(external)
         parts.add(external)
     found = [one.result(recording.sources, recording.triggers) for one in parts.collectors()]
     return (*worst, *found)
 
 
-def _without_aside(
+def without_aside(
     table: Interruptions, sources: Sequence[Source], summary: Summary
 ) -> Interruptions:
     """The external noise of a table, nested interruptions as well: what they are in may be gone."""

@@ -64,6 +64,14 @@ def test_the_page_about_fleets(folder: Path) -> None:
             assert output or " export " in command
 
 
+def test_the_page_about_scale(folder: Path) -> None:
+    for command in commands("scale.md"):
+        output = done(f"{command} --steps 4000", folder)
+        assert "% on one rank" in output
+        assert "Assumptions:" in output
+    assert (folder / "scale.svg").stat().st_size > 1000
+
+
 @pytest.mark.skipif(missing() != "", reason=f"Spark of the page about fleets: {missing()}")
 def test_spark_of_the_page_about_fleets(folder: Path) -> None:
     (command,) = [one for one in commands("fleet.md") if one.endswith("--engine spark")]
