@@ -83,6 +83,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"which table a .csv, .csv.gz or .parquet holds; default: {EVENTS}",
     )
     parser.add_argument("--force", action="store_true", help="overwrite the output")
+    _add_fleet_arguments(parser)
+
+
+def _add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
     fleet = parser.add_argument_group("with a folder as output")
     fleet.add_argument(
         "--label",

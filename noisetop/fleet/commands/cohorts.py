@@ -33,7 +33,7 @@ HELP = "compare two cohorts of hosts, with significance tests"
 DESCRIPTION = (
     "Compares the time that each source takes on the hosts of two cohorts. Hosts are the units "
     "of the permutation test, so that many runs of one host count as one. Holm's correction "
-    "bounds the chance of even one false finding."
+    "bounds the family-wise error rate."
 )
 EXAMPLES = (
     Example("noisetop fleet cohorts kernel=6.1* kernel=6.12* fleet/", "before and after an update"),

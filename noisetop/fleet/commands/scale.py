@@ -152,7 +152,7 @@ def _assumptions(scale: Scale, nodes: list[Node]) -> list[str]:
         "The ranks keep their CPUs as busy as these were when they were recorded.",
         f"Nothing is rarer than what {seconds} of recordings show: where the curve is flat at its "
         "end, every step meets the worst that was recorded, and more ranks may cost more.",
-        "Intervals are of the mean with 95 %, over parts of the recordings drawn anew. They do not "
+        "Intervals are of the mean with 95 %, over resampled parts of the recordings. They do not "
         "know what was not recorded either.",
     ]
 
