@@ -48,8 +48,9 @@ def threshold(tests: int, alpha: float) -> float:
 def outliers(rates: Rates[str], squares: Table, alpha: float) -> list[Outlier]:
     """Hosts whose source is out of line, largest excess first; none of fewer than FEWEST hosts.
 
-    ``squares``: sums of squared net times, which tell how much of a figure is the chance of a few
-    long interruptions. ``alpha``: the family-wise error rate where figures of hosts are log-normal.
+    ``squares``: of noisetop.fleet.rates.squares(), which tell how much of a figure is the chance
+    of a few long interruptions. ``alpha``: the family-wise error rate where figures of hosts are
+    log-normal.
     """
     hosts, sources = rates.net_ns.shape
     if hosts < FEWEST or not sources:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -129,25 +130,38 @@ def histograms(
 
 
 def squares(
-    engine: Engine, runs: Sequence[Run], rates_of: Rates[K], unit_of: Callable[[Run], K]
+    engine: Engine, runs: Sequence[Run], of: Rates[K], unit_of: Callable[[Run], K]
 ) -> Table:
-    """Of the same rows and columns: sums of squared net times, ns², by the middles of buckets."""
+    """Of the same rows and columns: sums of squared net times, ns², by the middles of buckets,
+    times the number of CPUs: what interrupted several of them may have done so at once, and then
+    is one thing that happened by chance."""
     import narwhals.stable.v2 as nw
 
     _, number_of = numbered(runs, unit_of)
     middle = (nw.col("from_ns") + nw.col("below_ns")).cast(nw.Float64) / 2
-    rows = engine.rows(
+    squared = (
         _external(engine, "buckets", number_of)
         .with_columns((nw.col("count").cast(nw.Float64) * middle * middle).alias("square"))
         .group_by("unit", "source_group")
         .agg(nw.col("square").sum())
         .select("unit", "source_group", "square")
     )
-    place = {source: at for at, source in enumerate(rates_of.sources)}
-    sums = np.zeros(rates_of.net_ns.shape)
-    for unit, source, square in rows:
+    # A row for each CPU of each run, which takes less memory to count than CPUs that differ.
+    by_cpu = (
+        _external(engine, "sources", number_of)
+        .filter(nw.col("count") > nw.col("idle_count"))
+        .group_by("unit", "source_group")
+        .agg(nw.len().alias("cpus"))
+        .select("unit", "source_group", "cpus")
+    )
+    place = {source: at for at, source in enumerate(of.sources)}
+    runs_of = Counter(number_of.values())
+    sums = np.zeros(of.net_ns.shape)
+    for unit, source, square in engine.rows(squared):
         if source in place:
             sums[unit, place[source]] = square
+    for unit, source, cpus in engine.rows(by_cpu):
+        sums[unit, place[source]] *= cpus / runs_of[unit]
     return sums
 
 

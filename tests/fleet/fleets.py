@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -130,6 +131,7 @@ def rates_and_squares(runs: Sequence[tuple[K, Recording]]) -> tuple[Rates[K], Ta
     units, walls = [unit for unit, _ in runs], []
     figures: dict[tuple[int, str], tuple[int, int, int]] = {}
     squared: dict[tuple[int, str], float] = {}
+    cpus: Counter[tuple[int, str]] = Counter()
     middles = (edges_ns()[:-1] + edges_ns()[1:]) / 2
     for row, (_, recorded) in enumerate(runs):
         walls.append(recorded.duration_ns * len(recorded.cpus))
@@ -141,11 +143,12 @@ def rates_and_squares(runs: Sequence[tuple[K, Recording]]) -> tuple[Rates[K], Ta
                 figures[key] = count + one.count, net_ns + one.net_ns, most
                 square = float((one.histogram * middles**2).sum())
                 squared[key] = squared.get(key, 0.0) + square
+                cpus[key] += one.count > 0
     sources = sorted({source for (_, source), (count, *_) in figures.items() if count})
     sums = np.zeros((3, len(units), len(sources)), np.int64)
     squares = np.zeros(sums.shape[1:])
     for (row, source), values in figures.items():
         if source in sources:
             sums[:, row, sources.index(source)] = values
-            squares[row, sources.index(source)] = squared[row, source]
+            squares[row, sources.index(source)] = squared[row, source] * cpus[row, source]
     return Rates(units, np.array(walls), sources, *sums), squares
