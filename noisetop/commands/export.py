@@ -7,16 +7,22 @@ from pathlib import Path
 
 from noisetop.command_line.command import Example
 from noisetop.counters.losses import LOSSES, describe_losses
-from noisetop.errors import UsageError
+from noisetop.errors import EXIT_FAILURE, NoisetopError, UsageError
 from noisetop.exporters import exporters_by_suffix, recording_output
+from noisetop.exporters.parquet_table import parquet_writer
 from noisetop.flat_tables import EVENTS, all_tables
+from noisetop.fleet.folder import create_fleet, is_fleet
+from noisetop.fleet.run import Anonymity, parse_label
+from noisetop.fleet.write import write_run
 from noisetop.gaps.files import (
     check_result_output,
     looks_like_result,
     read_result,
     write_result,
 )
+from noisetop.input import open_input
 from noisetop.recording.open import open_recording
+from noisetop.recording.recording import Recording
 from noisetop.session.notice import notice
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_ns
@@ -25,7 +31,9 @@ NAME = "export"
 HELP = "convert a recording to a trace, a table or a flame graph"
 DESCRIPTION = (
     "Converts a recording, or draws a probe result as a chart. The suffix of the output "
-    "selects the format."
+    "selects the format. An output that ends in / is the folder of a fleet: the tables of any "
+    "number of recordings are written into it, for noisetop fleet, DuckDB or Spark. A run that "
+    "is there already is replaced."
 )
 EXAMPLES = (
     Example(
@@ -42,7 +50,12 @@ EXAMPLES = (
         "totals of each source on each CPU, for DuckDB, pandas or Spark",
     ),
     Example("noisetop export spin.json -o gaps.svg", "chart of a result of noisetop probe"),
+    Example(
+        "noisetop export *.noisetop -o fleet/ --label env=production",
+        "tables of many recordings, with a label to group them by",
+    ),
 )
+_MAX_KEY_BYTES = 1 << 16
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,15 +64,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{suffix}: {exporter.HELP}" for suffix, exporter in sorted(exporters_by_suffix().items())
     )
     parser.add_argument(
-        "file", metavar="FILE", type=Path, help="a recording, a trace of noisetop or a probe result"
+        "files",
+        metavar="FILE",
+        type=Path,
+        nargs="+",
+        help="a recording, a trace of noisetop or a probe result; more than one with a folder",
     )
     parser.add_argument(
         "-o",
         "--output",
         metavar="OUT",
-        type=Path,
         required=True,
-        help=f"output file; its suffix selects the format: {formats}",
+        help=f"output file; its suffix selects the format: {formats}; DIR/: the tables of a fleet",
     )
     parser.add_argument(
         "--table",
@@ -67,22 +83,112 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"which table a .csv, .csv.gz or .parquet holds; default: {EVENTS}",
     )
     parser.add_argument("--force", action="store_true", help="overwrite the output")
+    _add_fleet_arguments(parser)
+
+
+def _add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
+    fleet = parser.add_argument_group("with a folder as output")
+    fleet.add_argument(
+        "--label",
+        metavar="KEY=VALUE",
+        type=parse_label,
+        action="append",
+        default=[],
+        help="label of these runs, for noisetop fleet --by KEY; repeatable",
+    )
+    fleet.add_argument(
+        "--hash-hosts",
+        action="store_true",
+        help="write a hash in place of the name of the host; who guesses a name can check the "
+        "guess, unless there is a key",
+    )
+    fleet.add_argument(
+        "--hash-key", metavar="FILE", type=Path, help="file with a secret key for --hash-hosts"
+    )
+    fleet.add_argument("--events", action="store_true", help="write the table of events as well")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the file."""
-    if looks_like_result(args.file):
+    """Writes the file, or the tables of a fleet."""
+    if args.output.endswith("/") or (Path(args.output).is_dir() and is_fleet(Path(args.output))):
+        return _export_to_fleet(args)
+    for option, used in (
+        ("--label", args.label),
+        ("--hash-hosts", args.hash_hosts),
+        ("--hash-key", args.hash_key),
+        ("--events", args.events),
+    ):
+        if used:
+            raise UsageError(f"{option} takes a folder as output: -o DIR/")
+    if len(args.files) > 1:
+        raise UsageError(f"{len(args.files)} recordings take a folder as output: -o DIR/")
+    return _export_to_file(args.files[0], Path(args.output), args)
+
+
+def _export_to_file(path: Path, out: Path, args: argparse.Namespace) -> int:
+    if looks_like_result(path):
         if args.table is not None:
-            raise UsageError(f"{args.file} is a probe result: leave out --table")
-        result = read_result(args.file)
-        write_result(result, check_result_output(args.output, result.kind, force=args.force))
+            raise UsageError(f"{path} is a probe result: leave out --table")
+        result = read_result(path)
+        write_result(result, check_result_output(out, result.kind, force=args.force))
         return 0
-    output = recording_output(args.output, force=args.force, table=args.table)
-    recording = open_recording(args.file)
+    output = recording_output(out, force=args.force, table=args.table)
+    recording = open_recording(path)
     output.write(recording)
+    _warn(path, recording)
+    return 0
+
+
+def _export_to_fleet(args: argparse.Namespace) -> int:
+    """Writes all that can be read; EXIT_FAILURE where some cannot."""
+    if args.table is not None:
+        raise UsageError(f"{args.output} gets all tables: leave out --table")
+    anonymity = _anonymity(args)
+    failed = 0
+    with parquet_writer() as writer:
+        fleet = create_fleet(Path(args.output), anonymity.mark)
+        for path in args.files:
+            try:
+                recording = open_recording(path)
+                write_run(
+                    fleet,
+                    recording,
+                    writer,
+                    labels=dict(args.label),
+                    anonymity=anonymity,
+                    events=args.events,
+                )
+            except NoisetopError as error:
+                if len(args.files) == 1:
+                    raise
+                notice(str(error))
+                failed += 1
+            else:
+                _warn(path, recording)
+    if failed:
+        notice(f"{failed} of {len(args.files)} files are not in {args.output}")
+    return EXIT_FAILURE if failed else 0
+
+
+def _anonymity(args: argparse.Namespace) -> Anonymity:
+    if args.hash_key is None:
+        return Anonymity(args.hash_hosts)
+    if not args.hash_hosts:
+        raise UsageError("--hash-key is for --hash-hosts: add that")
+    try:
+        with open_input(args.hash_key, "a file with a key") as file:
+            key = file.read(_MAX_KEY_BYTES).strip()
+    except OSError as error:
+        raise UsageError(f"cannot read {args.hash_key}: {error.strerror}") from None
+    if not key:
+        raise UsageError(f"{args.hash_key} is empty: write a secret into it")
+    return Anonymity(True, key)
+
+
+def _warn(path: Path, recording: Recording) -> None:
+    """Says what is wrong with a recording, now that it was read."""
     if recording.damage:
         duration = format_ns(recording.duration_ns)
-        notice(f"{args.file}: {printable(recording.damage)}: it holds {duration}")
+        notice(f"{path}: {printable(recording.damage)}: it holds {duration}")
     if recording.counters.of(LOSSES).total:
-        notice(f"{args.file}: {describe_losses(recording.counters.of(LOSSES))}")
-    return 0
+        notice(f"{path}: {describe_losses(recording.counters.of(LOSSES))}")

@@ -6,9 +6,11 @@ all of these together the one that is asked for: memory stays bounded.
 
 from __future__ import annotations
 
+import glob
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".parquet",)
 HELP = "a table as Parquet; takes pip install 'noisetop[tables]'"
 
-_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     # Work is done by the thread that calls, which is on a housekeeping CPU while a run is traced.
     "threads": 1,
     "async_threads": 0,
@@ -43,6 +45,7 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
+"""Of a database that takes no thread and no file by itself."""
 _TYPES = {
     TEXT: "VARCHAR",
     BOOL: "BOOLEAN",
@@ -50,7 +53,10 @@ _TYPES = {
     "uint16": "USMALLINT",
     "uint32": "UINTEGER",
     "uint64": "UBIGINT",
+    "int64": "BIGINT",
 }
+About = tuple[str, int]
+"""Name of a table, and version of its columns."""
 _ABSENT = "absent "
 """Begins the names of the columns that say where there is no value."""
 
@@ -68,45 +74,71 @@ def write(recording: Recording, out: BinaryIO) -> None:
 
 def write_table(recording: Recording, out: BinaryIO, name: str) -> None:
     """Writes the table of that name. Raises NoisetopError when there is no room for it."""
-    check_installed()
-    import duckdb
-
-    table = table_named(name)
-    with tempfile.TemporaryDirectory(prefix="noisetop-") as folder:
-        try:
-            written = _write_parts(table, recording, Path(folder))
-        except duckdb.Error as error:
-            line = str(error).splitlines()[0]
-            raise NoisetopError(
-                f"DuckDB cannot write the table: {line}: set TMPDIR to a folder with room"
-            ) from None
-        with written.open("rb") as file:
-            shutil.copyfileobj(file, out, 1 << 20)
+    with parquet_writer() as writer:
+        writer.write(table_named(name), recording, out, SCHEMA_VERSION)
 
 
-def _write_parts(table: FlatTable, recording: Recording, folder: Path) -> Path:
-    """The file of the whole table."""
-    with _connect(folder) as connection:
+class ParquetWriter:
+    """Writes tables, one after the other. Made by parquet_writer()."""
+
+    def __init__(self, folder: Path, connection: duckdb.DuckDBPyConnection) -> None:
+        self._folder = folder
+        self._connection = connection
+
+    def write(self, table: FlatTable, recording: Recording, out: BinaryIO, version: int) -> None:
+        """Writes one table; ``version``: of its columns, for the metadata of the file. Raises
+        NoisetopError when there is no room for it."""
+        import duckdb
+
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            try:
+                written = self._write_parts(table, recording, Path(folder), version)
+            except duckdb.Error as error:
+                line = str(error).splitlines()[0]
+                raise NoisetopError(
+                    f"DuckDB cannot write the table: {line}: set TMPDIR to a folder with room"
+                ) from None
+            with written.open("rb") as file:
+                shutil.copyfileobj(file, out, 1 << 20)
+
+    def _write_parts(
+        self, table: FlatTable, recording: Recording, folder: Path, version: int
+    ) -> Path:
+        """The file of the whole table."""
+        connection, about = self._connection, (table.name, version)
         parts = []
         for number, batch in enumerate(table.batches(recording)):
             parts.append(folder / f"{number}.parquet")
             connection.register("batch", dict(_arrays(batch)))
-            _copy(connection, _select(table.columns), parts[-1], table.name)
+            copy(connection, _select(table.columns), parts[-1], about)
             connection.unregister("batch")
         if len(parts) == 1:
             return parts[0]
         whole = folder / "whole.parquet"
-        _copy(connection, _union(table.columns, parts), whole, table.name)
+        copy(connection, _union(table.columns, parts), whole, about)
         return whole
 
 
-def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
+@contextmanager
+def parquet_writer() -> Iterator[ParquetWriter]:
+    """A writer with a temporary folder of its own. Raises UsageError where DuckDB is missing."""
+    check_installed()
+    with (
+        tempfile.TemporaryDirectory(prefix="noisetop-") as folder,
+        connect(Path(folder)) as connection,
+    ):
+        yield ParquetWriter(Path(folder), connection)
+
+
+def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     """A database in memory that reads and writes nothing outside of the folder."""
     import duckdb
 
-    connection = duckdb.connect(":memory:", config=_SETTINGS)
-    connection.execute(f"SET temp_directory = {_literal(str(folder))}")
-    connection.execute(f"SET allowed_directories = [{_literal(str(folder))}]")
+    connection = duckdb.connect(":memory:", config=SETTINGS)
+    connection.execute(f"SET temp_directory = {literal(str(folder))}")
+    # DuckDB judges the names of read_parquet() as they stand, with what escapes a bracket in them.
+    allowed = ", ".join(literal(one) for one in (str(folder), glob.escape(str(folder))))
+    connection.execute(f"SET allowed_directories = [{allowed}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
@@ -136,19 +168,27 @@ def _select(columns: Sequence[Column]) -> str:
 def _union(columns: Sequence[Column], parts: Sequence[Path]) -> str:
     """The rows of these files, one file after another."""
     if parts:
-        return f"SELECT * FROM read_parquet([{', '.join(_literal(str(one)) for one in parts)}])"
+        return select_of(parts)
     cells = ", ".join(f'CAST(NULL AS {_TYPES[one.type]}) AS "{one.name}"' for one in columns)
     return f"SELECT {cells} WHERE false"
 
 
-def _copy(connection: duckdb.DuckDBPyConnection, select: str, to: Path, name: str) -> None:
-    about = f"noisetop_schema_version: '{SCHEMA_VERSION}', noisetop_table: {_literal(name)}"
+def select_of(files: Sequence[Path]) -> str:
+    """The rows of at least one file of a table, one file after another."""
+    names = ", ".join(literal(glob.escape(str(one))) for one in files)
+    return f"SELECT * FROM read_parquet([{names}], hive_partitioning = false)"
+
+
+def copy(connection: duckdb.DuckDBPyConnection, select: str, to: Path, about: About) -> None:
+    """Writes the rows of a statement into a file of a table."""
+    name, version = about
+    marks = f"noisetop_schema_version: '{version}', noisetop_table: {literal(name)}"
     connection.execute(
-        f"COPY ({select}) TO {_literal(str(to))} "
-        f"(FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{about}}})"
+        f"COPY ({select}) TO {literal(str(to))} "
+        f"(FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{marks}}})"
     )
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """A text in SQL."""
     return "'" + text.replace("'", "''") + "'"

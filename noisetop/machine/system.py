@@ -12,6 +12,7 @@ from pathlib import Path
 from noisetop.errors import UsageError
 from noisetop.machine import isolation
 from noisetop.machine.cgroups import cgroup2_mount
+from noisetop.machine.cpu_model import cpu_model
 from noisetop.machine.reading import Read
 from noisetop.text.cpu_list import cpu_set, format_cpu_list, parse_cpu_list
 
@@ -126,7 +127,7 @@ def boot_id(root: Path = ROOT) -> str:
 
 
 def describe(root: Path = ROOT) -> dict[str, object]:
-    """Host, kernel, CPU topology and isolation, for the head of a recording."""
+    """Host, kernel, CPU model, topology and isolation, for the head of a recording."""
     kernel = os.uname()
     topology = {}
     for cpu in online_cpus(root):
@@ -143,6 +144,7 @@ def describe(root: Path = ROOT) -> dict[str, object]:
         "kernel": kernel.release,
         "kernel_build": kernel.version,
         "machine": kernel.machine,
+        "cpu_model": cpu_model(reader(root)),
         "kernel_command_line": read_text(root / "proc/cmdline"),
         "online": format_cpu_list(online_cpus(root)),
         "isolated": format_cpu_list(isolated_cpus(root)),

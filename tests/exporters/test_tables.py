@@ -223,7 +223,7 @@ def threads():
     return len(list(Path("/proc/self/task").iterdir()))
 
 before = threads()
-with parquet_table._connect(Path(sys.argv[1])) as connection:
+with parquet_table.connect(Path(sys.argv[1])) as connection:
     connection.execute("SELECT count(*) FROM range(1000000)").fetchall()
     print(threads() - before)
 """
@@ -236,7 +236,7 @@ def test_duckdb_starts_no_thread(tmp_path: Path) -> None:
 
 
 def test_duckdb_sees_one_folder(tmp_path: Path) -> None:
-    with parquet_table._connect(tmp_path) as connection:
+    with parquet_table.connect(tmp_path) as connection:
         for statement in (
             "COPY (SELECT 1) TO '/tmp/noisetop-test.parquet'",
             "SELECT * FROM read_csv('/etc/passwd')",
@@ -261,7 +261,7 @@ def test_what_duckdb_refuses_is_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
     def refuse(*_: object) -> None:
         raise duckdb.IOException("IO Error: no space left\nmore of it")
 
-    monkeypatch.setattr(parquet_table, "_copy", refuse)
+    monkeypatch.setattr(parquet_table, "copy", refuse)
     with pytest.raises(NoisetopError, match="no space left: set TMPDIR to a folder with room"):
         parquet_table.write(everything(), io.BytesIO())
 
