@@ -69,6 +69,11 @@ class RecordReader:
     """Whether settle() is going to be called after each read()."""
     task_names: TaskNames = field(default_factory=TaskNames)
     waits: WaitBook = field(default_factory=WaitBook)
+    accounts: bool = True
+    """Whether to tell where the time of victims went while records are read: that is most of the
+    work where many threads wait."""
+    wait_records: list[Events] = field(default_factory=list)
+    """Without ``accounts``: the records that it is told by, since restart()."""
     _held: Events = field(init=False)
 
     def __post_init__(self) -> None:
@@ -104,6 +109,7 @@ class RecordReader:
         self._held = self._held[:0]
         self.victims.restart(start_ns, follows=follows)
         self.waits.clear()
+        self.wait_records.clear()
         self.join.restart()
 
     def read(self, *pieces: Events, last: bool, complete_ns: int | None = None) -> Interruptions:
@@ -132,6 +138,9 @@ class RecordReader:
         table = batch.table
         table["trigger"], table["trigger_ns"] = self.join.join(batch.events)
         table["origin"] = self.origin.origins(table)
+        if not self.accounts:
+            self.wait_records.append(batch.waits)
+            return table
         if self.layout.slept_new is None:
             return table
         self.victims.add(table, batch.waits)

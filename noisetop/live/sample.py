@@ -1,4 +1,4 @@
-"""What a live view is fed with: one sample per interval, from a tracer or from a recording."""
+"""What a view is fed with: one sample per interval, from a tracer or from a recording."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from noisetop.diagnosis import Diagnosis
+from noisetop.live.position import Position
 from noisetop.summary.summary import Summary
 
 
@@ -21,6 +22,8 @@ class Sample:
     """What causes the noise, where that was asked for; it may be some seconds old."""
     ended: str = ""
     """Why there will be no further sample, in words for the user; empty: it goes on."""
+    position: Position | None = None
+    """The part of a recording that both summaries are of; None: of a running trace."""
 
 
 class Feed(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,14 +14,15 @@ from textual.binding import Binding, BindingType
 from textual.worker import Worker, WorkerState
 
 from noisetop.errors import NoisetopError
+from noisetop.live.position import Position
 from noisetop.live.sample import Feed, Sample
-from noisetop.tui.feed_reader import FeedReader, NewSample
-from noisetop.tui.history import History
+from noisetop.tui.feed_reader import FeedReader, NewSample, Progress
+from noisetop.tui.history import LENGTH, History
 from noisetop.tui.keys import GENERAL, OPEN, QUIT
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.overlay_screen import OverlayScreen
 from noisetop.tui.panel import Panel, Place
-from noisetop.tui.panels import load_panels
+from noisetop.tui.panels import load_panels, panels_of
 from noisetop.tui.state import StatefulApp
 from noisetop.tui.terminal import TerminalDriver, keys_from_terminal, leave_on_signals
 
@@ -61,13 +63,15 @@ class Dashboard(StatefulApp):
 
     def compose(self) -> ComposeResult:
         """Part of Textual."""
-        for panel in _PANELS.values():
+        for panel in panels_of(playback=self.player is not None):
             if panel.PLACE is Place.MAIN:
                 yield panel()
 
     def on_mount(self) -> None:
         """Waits for samples; the panels have drawn the frame."""
         self._loop_in_use = asyncio.get_running_loop()
+        if self.player is not None:
+            self.player.on_progress = partial(self.post_message, Progress())
         self.run_worker(self._reader.run, thread=True, exit_on_error=False, name="feed")
         if self.leaving:
             self.exit()
@@ -101,6 +105,9 @@ class Dashboard(StatefulApp):
     def on_new_sample(self, message: NewSample) -> None:
         """Draws a sample, unless the last drawing is too recent."""
         sample = message.sample
+        if sample.position is not None:
+            self._show_played(sample, sample.position)
+            return
         if message.resets < self._reader.resets:
             if not sample.ended:
                 return
@@ -116,13 +123,35 @@ class Dashboard(StatefulApp):
         self._drawn_ns = now_ns
         self.state = self.state.with_sample(sample, now_ns - self._first_ns, self.history)
 
+    def on_progress(self, message: Progress) -> None:
+        """More is known of a recording."""
+        if self.player is not None:
+            position = self.player.wanted
+            state = replace(self.state, progress=self.state.progress + 1)
+            self.state = state.with_history(self._history_until(position.until))
+
+    def _show_played(self, sample: Sample, position: Position) -> None:
+        self.latest = sample
+        history = self._history_until(position.until)
+        self.state = self.state.with_sample(sample, sample.total.duration_ns, history)
+
+    def _history_until(self, until: int) -> History:
+        """Of the periods of a recording up to a number, as far as they are known."""
+        history = History()
+        if self.player is not None:
+            for number in range(max(until - LENGTH, 0), until):
+                if column := self.player.columns.get(number):
+                    history.add_column(column)
+        return history
+
     async def action_panel(self, name: str, action: str) -> None:
         """A key of a panel: opens an overlay, or calls the panel's own action."""
         panel = _PANELS[name]
         if panel.PLACE is Place.OVERLAY and action == OPEN:
             self._open_from_key(panel)
         else:
-            await self.run_action(action, self.screen.query_one(panel))
+            for shown in self.screen.query(panel):  # none: it is not a part of this view
+                await self.run_action(action, shown)
 
     def _open_from_key(self, panel: type[Panel[Any]]) -> None:
         if panel.OPENED_ON is None:
@@ -147,13 +176,16 @@ class Dashboard(StatefulApp):
                 return
 
     def action_pause(self) -> None:
-        """Freezes the tables, or lets them go on with the latest sample."""
+        """Freezes the tables, or lets them go on with the latest sample; plays a recording."""
+        if self.player is not None:
+            self.player.go(self.player.wanted.played())
+            return
         history = self.history if self.state.paused else self.history.copy()
         self.state = self.state.with_pause(history)
 
     def action_reset(self) -> None:
         """Resets the counters."""
-        if self.latest is None or self.latest.ended:
+        if self.player is not None or self.latest is None or self.latest.ended:
             return
         self._reader.reset()
         self.latest = None
@@ -163,6 +195,9 @@ class Dashboard(StatefulApp):
 
     def action_last_only(self) -> None:
         """Figures since the start, or of the last interval only."""
+        if self.player is not None:
+            self.player.go(self.player.wanted.toggled())
+            return
         self.state = self.state.with_other_period()
 
 

@@ -42,6 +42,8 @@ class Panel(Widget, Generic[Taken]):
     """Opened by Enter on a table row of this type, which it finds in ``opened_on``."""
     WIDTH: ClassVar[int] = 96
     """Of an overlay: the most cells that it uses."""
+    PLAYBACK_ONLY: ClassVar[bool] = False
+    """Whether it is there only where a recording is played back."""
 
     heading: var[str] = var("")
     """What is shown above an overlay."""

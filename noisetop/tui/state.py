@@ -8,6 +8,7 @@ from typing import Any
 from textual.app import App
 from textual.reactive import var
 
+from noisetop.live.playback_feed import PlaybackFeed
 from noisetop.live.sample import Feed, Sample
 from noisetop.summary.summary import CpuSummary, Summary
 from noisetop.tui.history import History
@@ -57,11 +58,17 @@ class State:
     last_only: bool = False
     paused: bool = False
     view: View = View()
+    progress: int = 0
+    """Of a recording: changes when more of it is known, as its worst moments."""
 
     def with_sample(self, sample: Sample, running_ns: int, history: History) -> State:
         """A newer sample; while paused the tables stay."""
         state = replace(self, latest=sample, running_ns=running_ns)
         return state if self.paused else state._showing(sample, history)
+
+    def with_history(self, history: History) -> State:
+        """The same figures with other bars."""
+        return self if self.shown is None else self._showing(self.shown, history)
 
     def with_pause(self, history: History) -> State:
         """Paused with these bars, or going on with the latest sample."""
@@ -97,6 +104,11 @@ class StatefulApp(App[None]):
         super().__init__(**options)
         self.feed = feed
         self.set_reactive(StatefulApp.state, State(feed.title, feed.interval_ns))
+
+    @property
+    def player(self) -> PlaybackFeed | None:
+        """What plays the recording; None: the view is live."""
+        return self.feed if isinstance(self.feed, PlaybackFeed) else None
 
     def change_view(self, view: View) -> None:
         """Shows other sources."""

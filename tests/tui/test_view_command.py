@@ -1,0 +1,42 @@
+"""``noisetop view``: what it refuses, in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from noisetop import cli
+from noisetop.errors import NoisetopError
+from tests.recordings import DATA
+
+NOISY = str(DATA / "noisy.noisetop")
+
+
+def refused(*arguments: str) -> str:
+    with pytest.raises(NoisetopError) as told:
+        cli.run(["view", *arguments])
+    assert "\n" not in str(told.value)
+    return str(told.value)
+
+
+def test_what_is_no_recording(tmp_path: Path) -> None:
+    assert "there is no file" in refused(str(tmp_path / "none.noisetop"))
+    wrong = tmp_path / "wrong.noisetop"
+    wrong.write_text("nothing of ours")
+    assert "is not a recording of noisetop" in refused(str(wrong))
+    cut = tmp_path / "cut.noisetop"
+    cut.write_bytes(Path(NOISY).read_bytes()[:2_000])
+    assert "is damaged" in refused(str(cut))
+
+
+def test_a_stream_that_is_no_terminal() -> None:
+    assert refused(NOISY) == (
+        f"view draws on a terminal, and stdout is none: noisetop report {NOISY} prints text"
+    )
+
+
+def test_an_interval_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "is not a duration" in refused(NOISY, "--interval", "soon")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert "makes more than 20000 periods" in refused(NOISY, "--interval", "10us")
