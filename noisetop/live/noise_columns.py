@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from noisetop.summary.summary import CpuSummary, SourceSummary, Summary
+from noisetop.tables.histogram import Counts
 
 KEPT = 3_600
-"""Columns that are kept: an hour of seconds."""
+"""Columns that are kept at most: an hour of seconds."""
+_CELLS = 200_000
+"""Cells that are kept: of 128 CPUs some 26 minutes of seconds."""
+FIRST_OCTAVE, OCTAVES = 7, 24
+"""Net times of interruptions by powers of two: the first counts all below 256 ns, the last all from
+1.07 s on."""
+_STEPS = 16
+"""Buckets of a histogram in an octave."""
+_SKIPPED = FIRST_OCTAVE - 3
+"""Octaves of a histogram below the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +37,15 @@ class Cell:
     path_ns: int = 0
     by: str = ""
     """Who caused most of that, untrusted; empty: not known."""
+    packed_counts: bytes = b""
+    """See ``counts``."""
+
+    @property
+    def counts(self) -> Counts:
+        """External interruptions by octave of their net time, OCTAVES of them."""
+        if not self.packed_counts:
+            return np.zeros(OCTAVES, np.int64)
+        return np.frombuffer(self.packed_counts, np.uint32).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +79,19 @@ def _cell(cpu: CpuSummary, duration_ns: int) -> Cell:
     about = cpu.max_single_ns, cpu.max_single_start_ns
     if largest is None or not largest.count:
         return Cell(net_ns / duration_ns, net_ns, *about)
-    by = _by(largest)
-    return Cell(net_ns / duration_ns, net_ns, *about, largest.source.path, largest.net_ns, by)
+    path, by = largest.source.path, _by(largest)
+    counts = _octaves(external)
+    return Cell(net_ns / duration_ns, net_ns, *about, path, largest.net_ns, by, counts)
+
+
+def _octaves(sources: Sequence[SourceSummary]) -> bytes:
+    every = np.add.reduce([one.histogram for one in sources])
+    octaves = every.reshape(-1, _STEPS).sum(axis=1)
+    counts = octaves[_SKIPPED : _SKIPPED + OCTAVES].copy()
+    counts[0] += octaves[:_SKIPPED].sum()
+    counts[-1] += octaves[_SKIPPED + OCTAVES :].sum()
+    packed: bytes = counts.astype(np.uint32).tobytes()
+    return packed
 
 
 def _by(source: SourceSummary) -> str:
@@ -74,12 +106,16 @@ class NoiseColumns:
     _columns: dict[int, NoiseColumn] = field(default_factory=dict)
     newest: int = -1
     """Largest number so far."""
+    origin_ns: int = 0
+    """When the first one began (CLOCK_MONOTONIC); 0: there was none."""
 
     def put(self, number: int, column: NoiseColumn) -> None:
         """A further column."""
+        self.origin_ns = self.origin_ns or column.start_ns
         self._columns[number] = column
         self.newest = max(self.newest, number)
-        while len(self._columns) > self.kept:
+        cells = max(len(column.cells), 1)
+        while len(self._columns) > min(self.kept, max(_CELLS // cells, 1)):
             del self._columns[min(self._columns)]
 
     def append(self, column: NoiseColumn) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from noisetop.live.noise_columns import NoiseColumns, noise_column
@@ -12,6 +12,7 @@ from noisetop.live.periods import MOST_PERIODS
 from noisetop.live.playback import Playback
 from noisetop.live.position import Position
 from noisetop.live.sample import Sample
+from noisetop.machine.topology import CpuPlace, places_of
 from noisetop.summary.summary import Summary
 from noisetop.summary.worst import WorstInterruption
 
@@ -41,6 +42,8 @@ class PlaybackFeed:
     """Worst first; empty until they are found."""
     columns: NoiseColumns = field(default_factory=lambda: NoiseColumns(MOST_PERIODS))
     """By period; grows from the first one on."""
+    places: Mapping[int, CpuPlace] = field(init=False)
+    """Where the CPUs lay, as the recording tells it."""
     on_progress: Callable[[], object] = lambda: None
     """Called from the reading thread whenever ``read_share``, ``moments`` or ``columns`` has
     become another, some times a second."""
@@ -58,6 +61,7 @@ class PlaybackFeed:
 
     def __post_init__(self) -> None:
         self.wanted = Position.whole(len(self.playback.periods))
+        self.places = places_of(self.playback.recording.metadata.get("topology"))
         self.interval_ns = self.playback.periods.since_start_ns(1)
 
     @property

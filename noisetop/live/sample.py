@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from noisetop.diagnosis import Diagnosis
 from noisetop.live.position import Position
+from noisetop.machine.topology import CpuPlace
 from noisetop.summary.summary import Summary
 
 
@@ -32,6 +34,8 @@ class Feed(Protocol):
     title: str
     """What is watched, for the head line: ``CPUs 2-3`` or ``PID 4711 (nginx)``."""
     interval_ns: int
+    places: Mapping[int, CpuPlace]
+    """Where the CPUs lie, as far as that is known."""
 
     @property
     def interrupted(self) -> bool:

@@ -14,8 +14,11 @@ from textual.binding import Binding, BindingType
 from textual.worker import Worker, WorkerState
 
 from noisetop.errors import NoisetopError
+from noisetop.live.noise_columns import NoiseColumns, noise_column
+from noisetop.live.past_intervals import PastIntervals
 from noisetop.live.position import Position
 from noisetop.live.sample import Feed, Sample
+from noisetop.summary.summary import Summary
 from noisetop.tui.feed_reader import FeedReader, NewSample, Progress
 from noisetop.tui.history import LENGTH, History
 from noisetop.tui.keys import GENERAL, OPEN, QUIT
@@ -54,6 +57,8 @@ class Dashboard(StatefulApp):
         self.latest: Sample | None = None
         """Newer than the one in ``state`` where samples come faster than they are drawn."""
         self.history = History()
+        self._columns = NoiseColumns()
+        self._past = PastIntervals()
         self.feed_error: BaseException | None = None
         self.leaving = False
         self._reader = FeedReader(feed, self.post_message)
@@ -115,13 +120,39 @@ class Dashboard(StatefulApp):
         now_ns = sample.total.end_ns
         self._first_ns = self._first_ns or sample.total.start_ns
         self.latest = sample
-        self.history.add(sample.interval)
+        self._note(sample.interval)
         # Half an interval of tolerance: samples do not come on the dot.
         due_ns = self._drawn_ns + self.refresh_ns - sample.interval.duration_ns // 2
         if self.refresh_ns and now_ns < due_ns and not sample.ended:
             return
         self._drawn_ns = now_ns
         self.state = self.state.with_sample(sample, now_ns - self._first_ns, self.history)
+
+    def _note(self, interval: Summary) -> None:
+        """Keeps what history, heat map and scrolling back need of an interval."""
+        if interval.duration_ns > 0:
+            column = noise_column(interval)
+            self._columns.append(column)
+            self._past.put(self._columns.newest, interval)
+            self.history.add_column(column)
+
+    @property
+    def columns(self) -> NoiseColumns:
+        """Part of StatefulApp."""
+        return self._columns if self.player is None else self.player.columns
+
+    def show_period(self, number: int) -> bool:
+        """Part of StatefulApp."""
+        if self.player is not None:
+            self.player.go(self.player.wanted.at(number))
+            return True
+        interval = self._past.get(number)
+        if interval is None or self.state.shown is None:
+            return False
+        since_start_ns = interval.start_ns - self._columns.origin_ns
+        history = self._history_until(number + 1)
+        self.state = self.state.with_past(interval, since_start_ns, history)
+        return True
 
     def on_progress(self, message: Progress) -> None:
         """More is known of a recording."""
@@ -136,12 +167,11 @@ class Dashboard(StatefulApp):
         self.state = self.state.with_sample(sample, sample.total.duration_ns, history)
 
     def _history_until(self, until: int) -> History:
-        """Of the periods of a recording up to a number, as far as they are known."""
+        """Of the periods up to a number, as far as they are known."""
         history = History()
-        if self.player is not None:
-            for number in range(max(until - LENGTH, 0), until):
-                if column := self.player.columns.get(number):
-                    history.add_column(column)
+        for number in range(max(until - LENGTH, 0), until):
+            if column := self.columns.get(number):
+                history.add_column(column)
         return history
 
     async def action_panel(self, name: str, action: str) -> None:
@@ -190,6 +220,8 @@ class Dashboard(StatefulApp):
         self._reader.reset()
         self.latest = None
         self.history.clear()
+        self._columns.clear()
+        self._past.clear()
         self._drawn_ns = 0
         self.state = self.state.after_reset()
 

@@ -21,7 +21,7 @@ class OverlayScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,escape", "dismiss", "close", show=False),
         # A table in the panel would take Enter for itself.
-        Binding("enter", "dismiss", "close", show=False, priority=True),
+        Binding("enter", "choose", "close", show=False, priority=True),
     ]
     DEFAULT_CSS = """
     OverlayScreen {
@@ -59,6 +59,11 @@ class OverlayScreen(ModalScreen[None]):
 
     def _show_heading(self, heading: str) -> None:
         self.query_one(TextLine).show(f"{heading}  (Esc closes)")
+
+    def action_choose(self) -> None:
+        """Enter: what the panel does with it, then it closes."""
+        if self.panel.choose():
+            self.dismiss()
 
     def on_resize(self, event: events.Resize) -> None:
         """The heading takes the first line."""

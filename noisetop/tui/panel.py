@@ -63,6 +63,10 @@ class Panel(Widget, Generic[Taken]):
         """Titles for the help, each with the columns to explain."""
         return ()
 
+    def choose(self) -> bool:
+        """Enter, of an overlay: shows elsewhere what the cursor is on. False: it stays open."""
+        return True
+
     @property
     def dashboard(self) -> StatefulApp:
         """The app that it is a part of."""

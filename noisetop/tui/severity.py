@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from math import log10
 
 from rich.style import Style
 
@@ -38,6 +40,41 @@ LEVELS = (
 )
 """Least first. The colours differ in brightness and from blue to red, which eyes that confuse red
 and green tell apart."""
+
+
+SHADES = 24
+"""Steps of the colour between no noise and all time."""
+_LEAST, _MOST = -5.0, -0.3
+"""Decimal logarithms of the shares of the first and the last step."""
+
+
+def shade_of(share: float) -> int:
+    """Step of a share, from 0, no noise, to SHADES."""
+    if share <= 0:
+        return 0
+    place = (log10(share) - _LEAST) / (_MOST - _LEAST)
+    return 1 + max(0, min(int(place * SHADES), SHADES - 1))
+
+
+@cache
+def shade_colour(shade: int) -> str:
+    """Its colour, as Rich takes it: between those of the levels."""
+    if not shade:
+        return NONE.colour
+    power = _LEAST + (shade - 0.5) / SHADES * (_MOST - _LEAST)
+    at = max(0.0, min(power + 5, len(LEVELS) - 2))
+    low, part = int(at), at - int(at)
+    first, second = LEVELS[1 + low].rgb, LEVELS[min(2 + low, len(LEVELS) - 1)].rgb
+    mixed = (round(a + (b - a) * part) for a, b in zip(first, second, strict=True))
+    return "#{:02x}{:02x}{:02x}".format(*mixed)
+
+
+@cache
+def shade_mark(shade: int) -> str:
+    """The mark of its level."""
+    if not shade:
+        return NONE.mark
+    return severity_of(10 ** (_LEAST + (shade - 0.5) / SHADES * (_MOST - _LEAST))).mark
 
 
 def severity_of(share: float) -> Severity:

@@ -8,6 +8,7 @@ from typing import Any
 from textual.app import App
 from textual.reactive import var
 
+from noisetop.live.noise_columns import NoiseColumns
 from noisetop.live.playback_feed import PlaybackFeed
 from noisetop.live.sample import Feed, Sample
 from noisetop.summary.summary import CpuSummary, Summary
@@ -58,6 +59,8 @@ class State:
     last_only: bool = False
     paused: bool = False
     view: View = View()
+    past_ns: int | None = None
+    """Paused with an earlier interval, which began this long after tracing did; None: with none."""
     progress: int = 0
     """Of a recording: changes when more of it is known, as its worst moments."""
 
@@ -75,7 +78,14 @@ class State:
         if self.shown is None or self.latest is None:
             return self
         sample = self.latest if self.paused else self.shown
-        return replace(self, paused=not self.paused)._showing(sample, history)
+        state = replace(self, paused=not self.paused, past_ns=None)
+        return state._showing(sample, history)
+
+    def with_past(self, interval: Summary, since_start_ns: int, history: History) -> State:
+        """Paused with an earlier interval."""
+        sample = Sample(interval, interval)
+        state = replace(self, paused=True, past_ns=since_start_ns)
+        return state._showing(sample, history)
 
     def with_other_period(self) -> State:
         """The last interval in place of the total, or the reverse."""
@@ -104,6 +114,15 @@ class StatefulApp(App[None]):
         super().__init__(**options)
         self.feed = feed
         self.set_reactive(StatefulApp.state, State(feed.title, feed.interval_ns))
+
+    @property
+    def columns(self) -> NoiseColumns:
+        """The noise of the CPUs over time, by number of the period or sample."""
+        raise NotImplementedError
+
+    def show_period(self, number: int) -> bool:
+        """Shows a period of the columns. False: its figures are gone."""
+        raise NotImplementedError
 
     @property
     def player(self) -> PlaybackFeed | None:

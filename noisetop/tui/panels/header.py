@@ -42,6 +42,11 @@ def _parts(state: State) -> list[str]:
         span_ns = state.interval_ns
         span = "second" if span_ns == 1_000_000_000 else format_ns(span_ns)
         return [f"waiting for the first {span}"]
+    if state.past_ns is not None:
+        began = format_clock(state.past_ns)
+        lasted = format_ns(shown.interval.duration_ns)
+        parts = [f"{lasted} from {began}", f"PAUSED (p goes on, {format_clock(state.running_ns)})"]
+        return [*parts, *filter(None, [cpu_victim_words(shown.total.cpu_victims)])]
     if state.last_only:
         parts = [f"last {format_ns(shown.interval.duration_ns)}"]
     else:
