@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-
-import numpy as np
+from dataclasses import dataclass
 
 from noisetop.events.decoder import RecordReader
 from noisetop.events.interruption import Interruptions
-from noisetop.events.layout import Events
 from noisetop.events.victim_time import VictimBook, VictimTime
 from noisetop.events.waits import TaskWait, WaitBook
-from noisetop.tables.rows import joined, select
+from noisetop.events.waits_by_time import WaitsByTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +34,7 @@ class ThreadAccounts:
     chunks: Callable[[], Iterator[Interruptions]]
     """All interruptions as Recording.read_chunks, but for unattributed time."""
     _book: VictimBook | None = None
-    _waits: list[Events] = field(default_factory=list)
-    """Records of waits that no period has yet, in the order of reading."""
+    _waits: WaitsByTime | None = None
 
     def begin(self, start_ns: int) -> None:
         """After chunks() was read to its end: the first period begins (CLOCK_MONOTONIC)."""
@@ -46,7 +42,7 @@ class ThreadAccounts:
         if reader.layout.slept_new is not None:
             self._book = VictimBook(reader.layout, reader.namer.sources, reader.task_names)
             self._book.restart(start_ns, follows=self.follows)
-        self._waits = [waits for waits in reader.wait_records if len(waits)]
+        self._waits = WaitsByTime(reader.layout, reader.wait_records)
 
     def account(
         self,
@@ -58,7 +54,8 @@ class ThreadAccounts:
     ) -> PeriodAccount:
         """The next period, from the interruptions that ended in it and the threads that go on at
         its end (CLOCK_MONOTONIC); ``last``: it is the end of the recording."""
-        waits = self._ended(end_ns, last=last)
+        assert self._waits is not None
+        waits = self._waits.ended(None if last else end_ns)
         book = WaitBook()
         book.add(waits, self.reader.layout.wait_reasons, self.reader.victims.start_ns)
         if self._book is None:
@@ -66,28 +63,6 @@ class ThreadAccounts:
         for table in tables or (still[:0],):
             self._book.add(table, waits[:0])
         self._book.add(still[:0], waits)
-        going_on = None if last else self._open(end_ns)
+        going_on = None if last else self._waits.going_on(end_ns)
         rows = self._book.settle(None if last else end_ns, still, going_on)
         return PeriodAccount(self._book.close(end_ns), book.by_task(), rows)
-
-    def _ended(self, end_ns: int, *, last: bool) -> Events:
-        due: list[Events] = [np.empty(0, self.reader.layout.event)]
-        later: list[Events] = []
-        for waits in self._waits:
-            ended = waits["start_ns"] + waits["gross_ns"] <= end_ns
-            if last or ended.all():
-                due.append(waits)
-                continue
-            due.append(select(waits, ended))
-            later.append(select(waits, ~ended))
-        self._waits = later
-        return joined(due)
-
-    def _open(self, end_ns: int) -> Events:
-        """Those that go on at a moment, as the kernel side tells them of a running trace."""
-        mark = self.reader.layout.open_mark
-        begun = [select(waits, waits["start_ns"] < end_ns) for waits in self._waits]
-        opened = joined([np.empty(0, self.reader.layout.event), *begun]).copy()
-        opened["gross_ns"] = np.uint64(end_ns) - opened["start_ns"]
-        opened["level"] |= mark
-        return opened

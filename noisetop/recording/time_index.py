@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.events.interruption import INTERRUPTION, SIDE_LEVEL, Interruptions
+from noisetop.tables.intervals import union_ns
 from noisetop.tables.rows import joined, select
 
 _WORK = 1
@@ -116,14 +117,4 @@ class TimeIndex:
             rows = select(table, inside & (table["start_ns"] < until_ns))
             starts.append(rows["start_ns"].astype(np.int64))
             ends.append(np.minimum(_ends(rows), until_ns))
-        return _union_ns(np.concatenate(starts), np.concatenate(ends)) if starts else 0
-
-
-def _union_ns(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> int:
-    """Length of what at least one of some intervals covers."""
-    if not len(starts):
-        return 0
-    order = np.argsort(starts, kind="stable")
-    starts, ends = starts[order], np.maximum.accumulate(ends[order])
-    before = np.append(starts[:1], ends[:-1])
-    return int(np.maximum(ends - np.maximum(starts, before), 0).sum())
+        return union_ns(np.concatenate(starts), np.concatenate(ends)) if starts else 0
