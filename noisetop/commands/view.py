@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -53,9 +54,9 @@ def run(args: argparse.Namespace) -> int:
     say_victim(recording, args.victim)
     if args.net:
         recording.rank_by_net()
-    if not sys.stdout.isatty():
+    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         raise NoisetopError(
-            f"view draws on a terminal, and stdout is none: noisetop report {args.file} prints text"
+            f"view needs a terminal to draw on: noisetop report {args.file} prints text"
         )
     length_ns = length_ns or usual_length_ns(recording.duration_ns)
     if recording.duration_ns > length_ns * MOST_PERIODS:

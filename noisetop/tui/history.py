@@ -52,6 +52,10 @@ class History:
         scale = max(list(self._worst)[-width:], default=0.0)
         return "".join(_bar(share, scale) for share in shares).rjust(width)
 
+    def shares(self, cpu: int | None, width: int) -> list[float]:
+        """What the bars stand for, the newest last; fewer than ``width`` at the beginning."""
+        return list(self._of(cpu))[-width:]
+
     def _of(self, cpu: int | None) -> deque[float]:
         if cpu not in self._shares:
             self._shares[cpu] = deque(maxlen=LENGTH)

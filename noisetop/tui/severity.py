@@ -42,6 +42,11 @@ LEVELS = (
 and green tell apart."""
 
 
+def severity_words() -> str:
+    """All marks with the least share of each."""
+    return ", ".join(f"{level.mark} {level.name}" for level in LEVELS[1:])
+
+
 SHADES = 24
 """Steps of the colour between no noise and all time."""
 _LEAST, _MOST = -5.0, -0.3

@@ -31,9 +31,14 @@ def test_what_is_no_recording(tmp_path: Path) -> None:
 
 
 def test_a_stream_that_is_no_terminal() -> None:
-    assert refused(NOISY) == (
-        f"view draws on a terminal, and stdout is none: noisetop report {NOISY} prints text"
-    )
+    words = f"view needs a terminal to draw on: noisetop report {NOISY} prints text"
+    assert refused(NOISY) == words
+
+
+def test_a_terminal_that_is_dumb(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "dumb")
+    assert "view needs a terminal to draw on" in refused(NOISY)
 
 
 def test_an_interval_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from noisetop.counters.unavailable import UNAVAILABLE
 from noisetop.tui.keys import GENERAL, GENERAL_OF_PLAYBACK, QUIT, Key
 from noisetop.tui.panels import panels_of
+from noisetop.tui.severity import severity_words
 from noisetop.tui.state import State
 from noisetop.tui.text_panel import TextPanel
 
@@ -16,7 +17,11 @@ _TERMS = (
     "What ran on an idle CPU is not noise and is counted separately.",
     "A class has two columns: interruptions (name#) and net time (name).",
     "History: a bar per interval, · for none; the highest bar is the worst",
-    "interval shown on any CPU.",
+    "interval shown on any CPU. Colour and the mark behind it tell how bad",
+    f"noise is, as a share of the time: {severity_words()}.",
+    "First line: noise of all CPUs; the longest stretch without progress",
+    "with the largest interruption in it; what is lost or unattributed,",
+    "with ? where the figures are in doubt.",
     "Overhead: CPU time of noisetop and run time of its BPF programs, in",
     "percent of one CPU.",
 )
