@@ -30,6 +30,8 @@ from noisetop.summary.worst import WorstInterruption, is_aside, summarize_with_w
 MOMENTS_KEPT = 100
 """Worst moments that can be gone to."""
 _PREFIX_EVERY = 32
+_BACK, _TOTALS = 8, 64
+"""Totals that are made for steps back, and that are kept: some 300 KiB each."""
 _NONE = np.empty(0, INTERRUPTION)
 
 
@@ -48,6 +50,9 @@ class Playback:
     """By number of periods from the start, now and then."""
     _total: tuple[int, int, Summarizer] | None = None
     """The last one since the start: up to which period, with how many accounts, and its sums."""
+
+    _totals: dict[int, Summary] = field(default_factory=dict)
+    """Since the start, by number of periods: the latest that were asked for."""
 
     def load(self, progress: Callable[[float], None] = lambda share: None) -> None:
         """Reads the recording once; ``progress`` is told which share of its time that is so far.
@@ -93,15 +98,31 @@ class Playback:
 
     def total(self, until: int) -> Summary:
         """Since the start, up to the end of so many periods."""
-        done, before = 0, self._total
-        if before is not None and before[0] <= until and before[1] == self.accounted:
-            done, _, summarizer = before
-        else:
-            summarizer = self._summarizer()
+        if until in self._totals:
+            return self._totals[until]
+        if self._total is not None:
+            done, accounted, summarizer = self._total
+            # It lacks nothing that is told of its periods by now.
+            if done <= until and accounted >= min(done, self.accounted):
+                return self._total_from(done, until, summarizer)
+        # A step back takes all rows anew: those that may follow it are made along the way.
+        summarizer, done = self._summarizer(), 0
+        for number in range(max(until - _BACK, 1), until):
+            self._total_from(done, number, summarizer)
+            done = number
+        return self._total_from(done, until, summarizer)
+
+    def _total_from(self, done: int, until: int, summarizer: Summarizer) -> Summary:
+        """The total with some periods more; those of which all is told are kept for a while."""
         for table in self._tables(done, until):
             summarizer.add(table)
         self._total = until, self.accounted, summarizer
-        return self._summary(summarizer, 0, until)
+        summary = self._summary(summarizer, 0, until)
+        if until <= self.accounted:
+            self._totals[until] = summary
+            while len(self._totals) > _TOTALS:
+                del self._totals[next(iter(self._totals))]
+        return summary
 
     def span(self, first: int, until: int) -> Summary:
         """Of the periods from ``first`` up to ``until``, without that one: their sum."""

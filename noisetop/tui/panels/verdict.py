@@ -13,6 +13,7 @@ from noisetop.columns.noise import label_of
 from noisetop.counters.losses import LOSSES
 from noisetop.events.interruption import UNATTRIBUTED
 from noisetop.summary.summary import CpuSummary, SourceSummary, Summary
+from noisetop.summary.worst import WorstInterruption
 from noisetop.text.units import format_count, format_ns
 from noisetop.tui.panel import Panel
 from noisetop.tui.panels.sources import shorten
@@ -20,6 +21,7 @@ from noisetop.tui.severity import Severity, severity_of
 from noisetop.tui.state import Period, State
 
 _GAP = "   "
+_NS_PER_S = 1_000_000_000
 _LEAST_LABEL = 12
 _DOUBTFUL = 0.01
 """Share of the noise that may be unattributed or lost in a figure that is trusted."""
@@ -55,7 +57,10 @@ class Verdict(Panel[Period | None]):
         base, width = self.rich_style, self.size.width
         if self._period is None or y:
             return Strip.blank(width, base)
-        parts = verdict_parts(self._period.summary, self._period.everywhere, width - 2)
+        player = self.dashboard.player
+        moments = player.moments if player else ()
+        period = self._period
+        parts = verdict_parts(period.summary, period.everywhere, width - 2, moments)
         segments = [Segment(" ", base)]
         for text, severity in parts:
             segments.append(Segment(text, base + _style(severity)))
@@ -69,10 +74,16 @@ def _style(severity: Severity | None) -> Style:
 Parts = list[tuple[str, Severity | None]]
 
 
-def verdict_parts(summary: Summary, everywhere: CpuSummary, width: int) -> Parts:
-    """Text with what colours it, at most ``width`` cells."""
+def verdict_parts(
+    summary: Summary,
+    everywhere: CpuSummary,
+    width: int,
+    moments: Sequence[WorstInterruption] = (),
+) -> Parts:
+    """Text with what colours it, at most ``width`` cells; ``moments``: the longest stretches of a
+    recording, whose parts are known."""
     loss, worst, trust = _lost(summary, everywhere), _worst(everywhere), _trust(summary, everywhere)
-    culprit = _culprit(summary, everywhere)
+    culprit = _culprit(summary, everywhere, moments)
     fixed = [*loss, (_GAP, None), *worst] if worst else loss
     room = width - sum(cell_len(text) for text, _ in fixed)
     trust_width = cell_len(_GAP) + sum(cell_len(text) for text, _ in trust)
@@ -106,22 +117,29 @@ def _worst(everywhere: CpuSummary) -> Parts:
     return [(f"worst {format_ns(everywhere.max_single_ns)}", None)]
 
 
-def _culprit(summary: Summary, everywhere: CpuSummary) -> str:
-    """CPU and largest part of the longest stretch, as far as the longest interruptions tell."""
+def _culprit(summary: Summary, everywhere: CpuSummary, moments: Sequence[WorstInterruption]) -> str:
+    """CPU and largest part of the longest stretch; the moment where no longest interruption of a
+    source lies in it, as of one that is made of many."""
     start_ns, length_ns = everywhere.max_single_start_ns, everywhere.max_single_ns
     if not length_ns:
         return ""
     cpu = next((one for one in summary.cpus if one.max_single_start_ns == start_ns), None)
     if cpu is None:
         return ""
+    at = start_ns, cpu.cpu
+    told = (one for one in moments if (one.interval.start_ns, one.interval.cpu) == at)
+    if (moment := next(told, None)) and moment.parts:
+        part = max(moment.parts, key=lambda one: one.net_ns)
+        return f"CPU {cpu.cpu} {label_of(part.source)}"
     inside = [
         one
         for one in cpu.sources
         if start_ns <= one.max_start_ns <= start_ns + length_ns and one.max_ns
     ]
     largest = max(inside, key=lambda one: one.max_ns, default=None)
-    where = f"CPU {cpu.cpu}"
-    return f"{where} {label_of(largest.source)}" if largest else where
+    if largest is None:
+        return f"CPU {cpu.cpu} at {(start_ns - summary.start_ns) / _NS_PER_S:.3f} s"
+    return f"CPU {cpu.cpu} {label_of(largest.source)}"
 
 
 def _trust(summary: Summary, everywhere: CpuSummary) -> Parts:

@@ -11,7 +11,7 @@ from noisetop.counters.losses import Losses
 from noisetop.summary.summary import Summary
 from noisetop.tui.panels.verdict import verdict_parts
 from noisetop.tui.severity import LEVELS, SHADES, severity_of, shade_colour, shade_mark, shade_of
-from tests.builders import FakeFeed, cpu, sample, side_figures, source, summary
+from tests.builders import SECOND_NS, START_NS, FakeFeed, cpu, sample, side_figures, source, summary
 from tests.tui.driving import DISK, TICK, dashboard, screen, shown
 
 
@@ -28,6 +28,13 @@ def test_how_much_the_worst_and_the_trust() -> None:
         "- 0.0645% stolen (net)   worst 40.0 µs: CPU 1 irq › 36 virtio1-req.0   "
         "lost 0, unattributed 0%"
     )
+
+
+def test_a_stretch_of_many_parts_is_told_by_its_moment() -> None:
+    parts = source(*TICK, durations_ns=[2_000] * 9, max_start_ns=START_NS)
+    start_ns = START_NS + SECOND_NS // 4
+    one = summary(cpu(1, parts, max_single_ns=18_000, max_single_start_ns=start_ns))
+    assert "worst 18.0 µs: CPU 1 at 0.250 s" in words(one)
 
 
 def test_no_noise_is_said() -> None:
