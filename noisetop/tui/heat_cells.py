@@ -49,9 +49,9 @@ def octave_label(octave: int) -> str:
 @cache
 def _segment(shades: Shades, length: int) -> Segment:
     upper = shades[0]
+    if set(shades) == {UNKNOWN}:
+        return Segment(" " * length, Style())
     if len(shades) == 1:
-        if upper == UNKNOWN:
-            return Segment(" " * length, Style())
         style = Style(color="#ffffff", bgcolor=shade_colour(upper))
         return Segment(shade_mark(upper) * length, style)
     colours = ["#000000" if one == UNKNOWN else shade_colour(one) for one in shades[:2]]

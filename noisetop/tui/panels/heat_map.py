@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from rich.cells import set_cell_size
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
@@ -34,7 +35,8 @@ from noisetop.tui.severity import LEVELS
 from noisetop.tui.state import State
 
 _LABEL = 10
-_FOOT = 4
+_FOOT, _LEGEND_LINE = 4, 2
+"""Lines below the map, and which of them tells the colours."""
 _WIDEST_CELL = 8
 _LABEL_EVERY = 12
 _RATES = ("none", "<10/s", "10/s", "100/s", "1k/s", "10k/s")
@@ -98,8 +100,11 @@ class HeatMap(Panel[State], can_focus=True):
         player, view = self.dashboard.player, self.dashboard.state.view
         if player is not None and not player.wanted.is_whole:
             self._cursor = player.wanted.current
-        if view.cpu in (cpus := self._cpus()):
-            self._cpu = cpus.index(view.cpu)
+        cpu, cpus = view.cpu, self._cpus()
+        if cpu is None and player is not None and player.wanted.moment is not None:
+            cpu = player.moments[player.wanted.moment].interval.cpu
+        if cpu in cpus:
+            self._cpu = cpus.index(cpu)
         self.focus()
 
     def take(self, state: State) -> State:
@@ -158,7 +163,8 @@ class HeatMap(Panel[State], can_focus=True):
         self._rows = heat_rows(self._cpus(), self.dashboard.feed.places, height, halves=halves)
         lines = [y for y, row in enumerate(self._rows) if self._cpu_at_cursor() in row.cpus]
         if lines:
-            self._top = max(min(self._top, lines[0]), lines[-1] - height + 1, 0)
+            above = lines[0] - 1 if lines[0] and self._rows[lines[0] - 1].title else lines[0]
+            self._top = max(min(self._top, above), lines[-1] - height + 1, 0)
 
     def _longest_octave(self) -> int:
         """The longest net times on the CPU with the cursor, in the periods that are drawn."""
@@ -186,8 +192,7 @@ class HeatMap(Panel[State], can_focus=True):
         base, width = self.rich_style, self.size.width
         foot = y - (self.size.height - _FOOT)
         if foot >= 0:
-            text = (self._axis, self._cursor_words, self._legend, self._hints)[foot]()
-            return Strip([Segment(f" {text}", base)]).crop_extend(0, width, base)
+            return Strip(self._foot(foot)).crop_extend(0, width, base)
         if self._top + y >= len(self._rows):
             return Strip.blank(width, base)
         row = self._rows[self._top + y]
@@ -206,7 +211,13 @@ class HeatMap(Panel[State], can_focus=True):
         if self._latency:
             return row.label
         goes_on = line > self._top and self._rows[line - 1] == row
-        return "" if goes_on else f"CPU {row.label}"
+        return "" if goes_on else f"{'CPU ' if len(row.cpus) == 1 else ''}{row.label}"
+
+    def _foot(self, line: int) -> list[Segment]:
+        if line == _LEGEND_LINE:
+            return self._legend()
+        text = self._hints() if line else self._axis()
+        return [Segment(f" {self._cursor_words() if line == 1 else text}", self.rich_style)]
 
     def _cells_of(self, row: HeatRow, line: int) -> list[Shades]:
         columns, window = self.dashboard.columns, self._window
@@ -241,20 +252,24 @@ class HeatMap(Panel[State], can_focus=True):
         where = f"CPU {cpu} at {self._time(column)}"
         return self._message or f"{where}  {_cell_words(column.cells[cpu])}"
 
-    def _legend(self) -> str:
+    def _legend(self) -> list[Segment]:
+        """What marks and colours mean."""
+        base = self.rich_style
         if self._latency:
             names: Sequence[str] = _RATES
-            what = f"net times on CPU {self._cpu_at_cursor()}, interruptions per second:"
+            what = f"net times on CPU {self._cpu_at_cursor()}, interruptions:"
         else:
             names, what = [level.name for level in LEVELS], "share stolen:"
-        marks = (level.mark for level in LEVELS[1:])
-        return "  ".join(
-            [what, *(f"{mark} {name}" for mark, name in zip(marks, names[1:], strict=True))]
-        )
+        parts = [Segment(f" {what}", base)]
+        for level, name in zip(LEVELS[1:], names[1:], strict=True):
+            swatch = Style(color="#ffffff", bgcolor=level.colour)
+            parts += [Segment(" ", base), Segment(f" {level.mark} ", swatch)]
+            parts.append(Segment(f" {name}", base))
+        return parts
 
     def _hints(self) -> str:
         other = "l CPUs" if self._latency else "l net times"
-        return f"Enter show this CPU and period  ← → ↑ ↓ cursor  {other}  End latest  Esc close"
+        return f"Enter shows CPU and period  ←→↑↓ cursor  {other}  End latest  Esc closes"
 
     def _show_heading(self) -> None:
         what = f"CPU {self._cpu_at_cursor()}: net times" if self._latency else "CPUs and time"
