@@ -35,6 +35,7 @@ class MadeUpFeed:
         self.title = f"CPUs 0-{cpus - 1}"
         self.interval_ns = interval_ns
         self.places: dict[int, CpuPlace] = {}
+        self.interrupted = False
         self._random = random.Random(1)
         self._histogram = np.bincount(
             bucket_of(np.array([900, 1_100, 1_300, 5_000], np.uint64)), minlength=BUCKETS

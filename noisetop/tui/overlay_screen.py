@@ -56,6 +56,13 @@ class OverlayScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """The heading may change with the samples."""
         self.watch(self.panel, "heading", self._show_heading)
+        if self.panel.COVERS:
+            self.panel.dashboard.cover(covered=True)
+
+    def on_unmount(self) -> None:
+        """What was hidden is drawn again."""
+        if self.panel.COVERS:
+            self.panel.dashboard.cover(covered=False)
 
     def _show_heading(self, heading: str) -> None:
         self.query_one(TextLine).show(f"{heading}  (Esc closes)")

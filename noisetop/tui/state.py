@@ -109,6 +109,8 @@ class StatefulApp(App[None]):
     """What panels know of the app that they are in."""
 
     state: var[State] = var(State)
+    covered = False
+    """Whether an overlay hides the main column."""
 
     def __init__(self, feed: Feed, **options: Any) -> None:
         super().__init__(**options)
@@ -128,6 +130,12 @@ class StatefulApp(App[None]):
     def player(self) -> PlaybackFeed | None:
         """What plays the recording; None: the view is live."""
         return self.feed if isinstance(self.feed, PlaybackFeed) else None
+
+    def cover(self, *, covered: bool) -> None:
+        """An overlay hides the main column, or has gone: then all that came meanwhile is drawn."""
+        self.covered = covered
+        if not covered:
+            self.state = replace(self.state)
 
     def change_view(self, view: View) -> None:
         """Shows other sources."""

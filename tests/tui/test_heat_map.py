@@ -13,7 +13,18 @@ from noisetop.tui.heat_rows import heat_rows
 from noisetop.tui.panels.heat_map import HeatMap
 from tests.builders import FakeFeed, cpu, growing, source, summary
 from tests.recordings import DATA
-from tests.tui.driving import DISK, RCU, TICK, dashboard, labels, overlay, screen, shown, until
+from tests.tui.driving import (
+    DISK,
+    RCU,
+    TICK,
+    cpus,
+    dashboard,
+    labels,
+    overlay,
+    screen,
+    shown,
+    until,
+)
 from tests.tui.test_playback import opened, shows
 
 
@@ -87,6 +98,20 @@ async def test_enter_shows_the_cpu_and_the_second_and_p_goes_on() -> None:
         assert "since start 00:00:04" in screen(app)
 
 
+async def test_what_it_hides_is_drawn_when_it_closes() -> None:
+    samples = growing((1,), [TICK], 5)
+    feed = FakeFeed(*samples[:2])
+    async with dashboard(feed, (100, 20)) as (app, pilot):
+        await shown(app, pilot, 2)
+        await open_map(app, pilot)
+        feed.push(*samples[2:])
+        await shown(app, pilot, 5)
+        assert cpus(app).rows[0].cpu.count == samples[1].total.cpus[0].count
+        await pilot.press("escape")
+        await until(pilot, lambda: "since start 00:00:05" in screen(app))
+        assert cpus(app).rows[0].cpu.count == samples[4].total.cpus[0].count
+
+
 async def test_a_period_whose_figures_are_gone() -> None:
     samples = growing((1, 2), [TICK], 4)
     async with dashboard(FakeFeed(*samples), (120, 30)) as (app, pilot):
@@ -123,9 +148,9 @@ async def test_a_click_puts_the_cursor_and_a_double_click_shows() -> None:
 
 
 @pytest.mark.parametrize("size", [(60, 16), (80, 24), (300, 80), (12, 6)])
-@pytest.mark.parametrize("cpus", [1, 40, 200])
-async def test_sizes(size: tuple[int, int], cpus: int) -> None:
-    async with dashboard(FakeFeed(*growing(range(cpus), [TICK], 2)), size) as (app, pilot):
+@pytest.mark.parametrize("count", [1, 40, 200])
+async def test_sizes(size: tuple[int, int], count: int) -> None:
+    async with dashboard(FakeFeed(*growing(range(count), [TICK], 2)), size) as (app, pilot):
         await shown(app, pilot, 2)
         await open_map(app, pilot)
         await pilot.press(*["down"] * 3, "l", "l", "end")

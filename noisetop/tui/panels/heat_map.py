@@ -58,6 +58,7 @@ class HeatMap(Panel[State], can_focus=True):
     ORDER = 6
     PLACE = Place.OVERLAY
     WIDTH = 1_000
+    COVERS = True
     ALLOW_SELECT = False
     KEYS = (
         Key("m", "heat map: CPUs and time, the colour is the share stolen", "m", hint="m map"),
