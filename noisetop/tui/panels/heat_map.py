@@ -18,6 +18,7 @@ from textual.strip import Strip
 from noisetop.columns.noise import label_of
 from noisetop.events.interruption import Source
 from noisetop.live.noise_columns import OCTAVES, Cell, NoiseColumn
+from noisetop.machine.topology import in_groups
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_ns
 from noisetop.tui.heat_cells import (
@@ -92,9 +93,12 @@ class HeatMap(Panel[State], can_focus=True):
         self._drawn_newest = -1
         self._rows: list[HeatRow] = []
         self._top = 0
+        self._mine = -1
+        """The CPU that has the cursor."""
         self._cells: dict[int, list[Shades]] = {}
         """By line: what is drawn, so that a new column adds a cell to each."""
         self._message = ""
+        self._ordered: tuple[frozenset[int], list[int]] = (frozenset(), [])
 
     def on_mount(self) -> None:
         """Part of Textual; the cursor begins where the dashboard is."""
@@ -155,6 +159,7 @@ class HeatMap(Panel[State], can_focus=True):
         return self._window
 
     def _lay_out_rows(self) -> None:
+        self._mine = self._cpu_at_cursor()
         height = max(self.size.height - _FOOT, 1)
         if self._latency:
             self._rows = [HeatRow(title=octave_label(n)) for n in reversed(range(OCTAVES))]
@@ -176,10 +181,13 @@ class HeatMap(Panel[State], can_focus=True):
         return max((int(octaves[-1]) for octaves in found if len(octaves)), default=0)
 
     def _cpus(self) -> list[int]:
+        """In the order of the rows; put in order only where there are others."""
         column = self.dashboard.columns.get(self.dashboard.columns.newest)
-        cells = column.cells if column else ()
-        groups = heat_rows(sorted(cells), self.dashboard.feed.places, 10_000, halves=False)
-        return list(dict.fromkeys(cpu for row in groups for cpu in row.cpus))
+        cells = frozenset(column.cells if column else ())
+        if cells != self._ordered[0]:
+            groups = in_groups(sorted(cells), self.dashboard.feed.places)
+            self._ordered = cells, [cpu for group in groups for cpu in group]
+        return self._ordered[1]
 
     def _at(self) -> int:
         return self.dashboard.columns.newest if self._cursor is None else self._cursor
@@ -202,7 +210,7 @@ class HeatMap(Panel[State], can_focus=True):
         if y not in self._cells:
             self._cells[y] = self._cells_of(row, self._top + y)
         label = set_cell_size(f" {self._label_of(row, self._top + y)}", _LABEL)
-        mine = not self._latency and self._cpu_at_cursor() in row.cpus
+        mine = not self._latency and self._mine in row.cpus
         cursor = self._at() - self._window.first if mine else None
         drawn = segments(self._cells[y], self._window.width, cursor)
         return Strip([Segment(label, base), *drawn]).crop_extend(0, width, base)
