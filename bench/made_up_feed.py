@@ -19,6 +19,7 @@ from noisetop.counters.period import PeriodCounters
 from noisetop.counters.unavailable import UNAVAILABLE
 from noisetop.events.interruption import Source
 from noisetop.live.sample import Sample
+from noisetop.machine.topology import CpuPlace
 from noisetop.summary.summary import CpuSummary, SourceSummary, Summary
 from noisetop.tables.histogram import BUCKETS, bucket_of
 
@@ -33,6 +34,8 @@ class MadeUpFeed:
     def __init__(self, cpus: int, sources: int, interval_ns: int) -> None:
         self.title = f"CPUs 0-{cpus - 1}"
         self.interval_ns = interval_ns
+        self.places: dict[int, CpuPlace] = {}
+        self.interrupted = False
         self._random = random.Random(1)
         self._histogram = np.bincount(
             bucket_of(np.array([900, 1_100, 1_300, 5_000], np.uint64)), minlength=BUCKETS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from noisetop.counters.tick_stops import TICK_STOPS, TickStops
 from noisetop.counters.unavailable import UNAVAILABLE
 from noisetop.events.interruption import Source
 from noisetop.live.sample import Sample
+from noisetop.machine.topology import CpuPlace
 from noisetop.summary.summary import CpuSummary, SourceSummary, Summary, VictimWait
 from noisetop.summary.trigger_totals import TriggerSummary
 from noisetop.tables.histogram import BUCKETS, bucket_of
@@ -135,6 +136,7 @@ class FakeFeed:
         self.resets = 0
         self.wakes = 0
         self.diagnosing = False
+        self.places: Mapping[int, CpuPlace] = {}
         self.interrupted = False
         self._items: queue.SimpleQueue[Sample | Exception | None] = queue.SimpleQueue()
         self.push(*items)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noisetop._tables import split_by_kind
-from noisetop.events.interruption import Interruptions, Source
+from noisetop.events.interruption import SIDE_LEVEL, Interruptions, Source
 from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import OriginJoin
 from noisetop.events.source_names import Namer, Names
@@ -19,6 +19,8 @@ from noisetop.events.task_names import TaskNames
 from noisetop.events.trigger_join import RECENT_NS, TriggerJoin
 from noisetop.events.victim_time import VictimBook
 from noisetop.events.waits import WaitBook
+from noisetop.events.waits_by_time import WaitsByTime
+from noisetop.tables.intervals import union_ns
 from noisetop.tables.rows import joined, select
 
 _HELD_NS = RECENT_NS // 2
@@ -69,14 +71,20 @@ class RecordReader:
     """Whether settle() is going to be called after each read()."""
     task_names: TaskNames = field(default_factory=TaskNames)
     waits: WaitBook = field(default_factory=WaitBook)
+    accounts: bool = True
+    """Whether to tell where the time of victims went while records are read: that is most of the
+    work where many threads wait."""
+    wait_records: list[Events] = field(default_factory=list)
+    """Without ``accounts``: the records that it is told by, since restart()."""
     _held: Events = field(init=False)
+    _held_waits: Events = field(init=False)
 
     def __post_init__(self) -> None:
         self.namer = Namer(self.layout, self.names)
         self.join = TriggerJoin(self.layout, self.namer.function_name, self.task_names)
         self.origin = OriginJoin(self.namer.sources, self.join.triggers, self.task_names)
         self.victims = VictimBook(self.layout, self.namer.sources, self.task_names)
-        self._held = np.empty(0, self.layout.event)
+        self._held = self._held_waits = np.empty(0, self.layout.event)
 
     @property
     def tasks(self) -> dict[int, str]:
@@ -101,9 +109,10 @@ class RecordReader:
     def restart(self, start_ns: int = 0, *, follows: bool = False) -> None:
         """The next call begins from the first record again. The window begins at ``start_ns``;
         ``follows``: see VictimBook."""
-        self._held = self._held[:0]
+        self._held, self._held_waits = self._held[:0], self._held_waits[:0]
         self.victims.restart(start_ns, follows=follows)
         self.waits.clear()
+        self.wait_records.clear()
         self.join.restart()
 
     def read(self, *pieces: Events, last: bool, complete_ns: int | None = None) -> Interruptions:
@@ -120,6 +129,8 @@ class RecordReader:
         if self.layout.task_name is not None:
             self.namer.note_own(names.view(self.layout.task_name), self.own_pid)
         events = self._due(events, complete_ns, last=last)
+        if self.splits:
+            waits = self._due_waits(waits, complete_ns, last=last)
         table = self.namer.interruptions(events)
         return Batch(names, triggers, waits, events, table, complete_ns, last)
 
@@ -132,6 +143,9 @@ class RecordReader:
         table = batch.table
         table["trigger"], table["trigger_ns"] = self.join.join(batch.events)
         table["origin"] = self.origin.origins(table)
+        if not self.accounts:
+            self.wait_records.append(batch.waits)
+            return table
         if self.layout.slept_new is None:
             return table
         self.victims.add(table, batch.waits)
@@ -145,13 +159,45 @@ class RecordReader:
         what has not ended, as if it ended now. Returns the threads among all that went on then, and
         rows for what nothing accounts for."""
         is_wait = opened["flags"] & self.layout.flags["WAIT"] != 0
-        frames = joined([select(opened, ~is_wait), self._held])
-        threads = frames["level"] & np.uint8(0xFF ^ self.layout.entry_mark) <= _WORK_LEVEL
-        frames = select(frames, threads & (frames["start_ns"] < until_ns))
+        ended = self._threads_before(self._held, until_ns)
+        frames = self._threads_before(select(opened, ~is_wait), until_ns)
+        # What ended while the rings were read is told twice.
+        known = set(zip(*self._keys(ended), strict=True))
+        going_on = [key not in known for key in zip(*self._keys(frames), strict=True)]
+        frames = joined([ended, select(frames, np.array(going_on, bool))]).copy()
+        for frame in frames:
+            self._cut(frame, until_ns)
         table = self.namer.interruptions(frames)
         table["trigger"], table["trigger_ns"] = self.join.join(frames)
         table["origin"] = self.origin.origins(table)
-        return table, self.victims.settle(until_ns, table, select(opened, is_wait))
+        waits = WaitsByTime(self.layout, [select(opened, is_wait), self._held_waits])
+        return table, self.victims.settle(until_ns, table, waits.going_on(until_ns))
+
+    def _cut(self, frame: np.void, until_ns: int) -> None:
+        """Gross and net time as they were at a moment: what interrupted the thread after that is no
+        part of what is taken off."""
+        gross_ns, net_ns = until_ns - int(frame["start_ns"]), int(frame["net_ns"])
+        end_ns = int(frame["start_ns"]) + int(frame["gross_ns"])
+        if end_ns <= until_ns:
+            return
+        mask = np.uint8(0xFF ^ self.layout.entry_mark)
+        inside = (self._held["cpu"] == frame["cpu"]) & (self._held["start_ns"] < end_ns)
+        inside &= self._held["level"] & mask > frame["level"] & mask
+        nested = select(self._held, inside & (self._held["level"] & mask != SIDE_LEVEL))
+        starts = nested["start_ns"].astype(np.int64)
+        ends = np.minimum(starts + nested["gross_ns"].astype(np.int64), end_ns)
+        later_ns = end_ns - until_ns - union_ns(np.maximum(starts, until_ns), ends)
+        frame["gross_ns"], frame["net_ns"] = gross_ns, min(max(net_ns - later_ns, 0), gross_ns)
+
+    def _threads_before(self, events: Events, until_ns: int) -> Events:
+        """Threads and their work items that began before a moment."""
+        threads = events["level"] & np.uint8(0xFF ^ self.layout.entry_mark) <= _WORK_LEVEL
+        return select(events, threads & (events["start_ns"] < until_ns))
+
+    def _keys(self, threads: Events) -> tuple[list[int], list[int], list[int]]:
+        """What tells threads apart: CPU, level and start."""
+        levels = threads["level"] & np.uint8(0xFF ^ self.layout.entry_mark)
+        return threads["cpu"].tolist(), levels.tolist(), threads["start_ns"].tolist()
 
     def _split_by_kind(self, *pieces: Events) -> list[Events]:
         """Records that tell names, triggers and waits, and events."""
@@ -162,6 +208,15 @@ class RecordReader:
         plain = [piece.view(np.uint8) for piece in pieces]
         rows = split_by_kind(plain, event.itemsize, event.fields["flags"][1], sum(kinds), kinds)
         return [np.frombuffer(some, event) for some in rows]
+
+    def _due_waits(self, waits: Events, complete_ns: int, *, last: bool) -> Events:
+        """Those that had ended by then; the others belong to the next period."""
+        waits = joined([self._held_waits, waits])
+        due = waits["start_ns"] + waits["gross_ns"] <= complete_ns
+        if last:
+            due[:] = True
+        self._held_waits = select(waits, ~due)
+        return select(waits, due)
 
     def _due(self, events: Events, complete_ns: int, *, last: bool) -> Events:
         """Those whose triggers are here; the others are held."""

@@ -1,1 +1,1 @@
-"""Samples of a running trace, for whatever shows them."""
+"""Samples of a running trace, and of a recording played back, for whatever shows them."""

@@ -17,7 +17,8 @@ from noisetop.live.causes import LiveCauses
 from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.sample import Sample
 from noisetop.machine.namespaces import is_first
-from noisetop.machine.system import process_ids, task_exists
+from noisetop.machine.system import process_ids, task_exists, topology
+from noisetop.machine.topology import CpuPlace, places_of
 from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.fold import folded
 from noisetop.summary.short_lived import StartedTasks
@@ -74,6 +75,7 @@ class TracerFeed:
     """Samples until the end; None: no limit."""
     by_net: bool = False
     """Whether to rank by net time although there is a calibration."""
+    places: Mapping[int, CpuPlace] = field(default_factory=lambda: places_of(topology()))
     _total: Summarizer = field(init=False)
     _total_waits: WaitBook = field(default_factory=WaitBook)
     _total_victims: dict[int, VictimTime] = field(default_factory=dict)

@@ -22,14 +22,14 @@ class PeriodSplitter:
     def split(self, table: Interruptions, still: Interruptions, until_ns: int) -> Interruptions:
         """The part that the period up to ``until_ns`` has of interruptions that have ended and of
         those that have not, both in ns as they are now."""
-        ended = self._rest_of(table)
+        ended = self.rest_of(table)
         told_before, self._told = self._told, {}
         parts = [self._part_of(row, told_before, until_ns) for row in still]
         rows = [part for part in parts if part is not None]
         return joined([ended, *rows])
 
-    def _rest_of(self, table: Interruptions) -> Interruptions:
-        """Without what earlier periods have of it."""
+    def rest_of(self, table: Interruptions) -> Interruptions:
+        """Interruptions that have ended, without what earlier periods have of them."""
         if not self._told or not len(table):
             return table
         starts = np.fromiter((start for _, _, start in self._told), np.uint64)

@@ -1,11 +1,14 @@
-"""What a live view is fed with: one sample per interval, from a tracer or from a recording."""
+"""What a view is fed with: one sample per interval, from a tracer or from a recording."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from noisetop.diagnosis import Diagnosis
+from noisetop.live.position import Position
+from noisetop.machine.topology import CpuPlace
 from noisetop.summary.summary import Summary
 
 
@@ -21,6 +24,8 @@ class Sample:
     """What causes the noise, where that was asked for; it may be some seconds old."""
     ended: str = ""
     """Why there will be no further sample, in words for the user; empty: it goes on."""
+    position: Position | None = None
+    """The part of a recording that both summaries are of; None: of a running trace."""
 
 
 class Feed(Protocol):
@@ -29,6 +34,8 @@ class Feed(Protocol):
     title: str
     """What is watched, for the head line: ``CPUs 2-3`` or ``PID 4711 (nginx)``."""
     interval_ns: int
+    places: Mapping[int, CpuPlace]
+    """Where the CPUs lie, as far as that is known."""
 
     @property
     def interrupted(self) -> bool:

@@ -129,16 +129,6 @@ def boot_id(root: Path = ROOT) -> str:
 def describe(root: Path = ROOT) -> dict[str, object]:
     """Host, kernel, CPU model, topology and isolation, for the head of a recording."""
     kernel = os.uname()
-    topology = {}
-    for cpu in online_cpus(root):
-        base = root / f"sys/devices/system/cpu/cpu{cpu}"
-        nodes = [int(node.name[4:]) for node in base.glob("node[0-9]*")]
-        topology[str(cpu)] = {
-            "core": read_text(base / "topology/core_id"),
-            "package": read_text(base / "topology/physical_package_id"),
-            "siblings": read_text(base / "topology/thread_siblings_list"),
-            "node": nodes[0] if nodes else 0,
-        }
     return {
         "host": kernel.nodename,
         "kernel": kernel.release,
@@ -152,5 +142,23 @@ def describe(root: Path = ROOT) -> dict[str, object]:
         "clocksource": read_text(
             root / "sys/devices/system/clocksource/clocksource0/current_clocksource"
         ),
-        "topology": topology,
+        "topology": topology(root),
     }
+
+
+def topology(root: Path = ROOT) -> dict[str, dict[str, object]]:
+    """Where each online CPU lies, by its number; see noisetop.machine.topology."""
+    found: dict[str, dict[str, object]] = {}
+    for cpu in online_cpus(root):
+        base = root / f"sys/devices/system/cpu/cpu{cpu}"
+        nodes = [int(node.name[4:]) for node in base.glob("node[0-9]*")]
+        # They are numbered from the first level on.
+        caches = sorted(base.glob("cache/index[0-9]"))
+        found[str(cpu)] = {
+            "core": read_text(base / "topology/core_id"),
+            "package": read_text(base / "topology/physical_package_id"),
+            "siblings": read_text(base / "topology/thread_siblings_list"),
+            "node": nodes[0] if nodes else 0,
+            "cache": read_text(caches[-1] / "shared_cpu_list") if caches else "",
+        }
+    return found

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -40,6 +41,7 @@ from noisetop.recording.metadata_json import user_stacks_as_dict, user_stacks_fr
 from noisetop.recording.occurring_symbols import OccurringSymbols
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording, checked_cpus, checked_period
+from noisetop.recording.thread_accounts import ThreadAccounts
 
 MAGIC = b"noisetop recording 1\n"
 _FIRST_HEAD_BYTES = 1 << 16
@@ -232,6 +234,11 @@ def _parse(path: Path, content: InputBytes) -> Recording:
     follows = dict(head["metadata"]).get("victims", ANY_TASK) != ANY_TASK
     end_ns = int(said.get("end_ns") or _last_end_ns(content, blocks, layout))
     checked_period(blocks.start_ns, end_ns)
+
+    def chunks(*, accounts: bool = True) -> Iterator[Interruptions]:
+        reader.accounts = accounts
+        return _chunks(path, content, blocks, reader, end_ns, follows)
+
     return Recording(
         metadata=dict(head["metadata"]),
         directory=TaskDirectory(reader.tasks, reader.task_names.infos, blocks.details),
@@ -244,7 +251,8 @@ def _parse(path: Path, content: InputBytes) -> Recording:
         stacks=_stacks_of(said),
         user_stacks=user_stacks_from_dict(said.get("user_stacks", {})),
         victim_stacks=reader.join.victim_stacks,
-        read_chunks=lambda: _chunks(path, content, blocks, reader, end_ns, follows),
+        read_chunks=chunks,
+        accounts=ThreadAccounts(reader, follows, partial(chunks, accounts=False)),
         counters=_counters_of(dict(head["metadata"]) | said, blocks, layout, cpus),
         tasks=reader.tasks,
         victims=reader.victims.told,

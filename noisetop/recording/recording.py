@@ -14,6 +14,7 @@ from noisetop.events.trigger import Trigger, UserStacks
 from noisetop.events.victim_stacks import VictimStacks
 from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import WaitBook
+from noisetop.recording.thread_accounts import ThreadAccounts
 from noisetop.recording.wall_check import WallCheck
 
 _MAX_NS = (1 << 63) - 1
@@ -55,6 +56,8 @@ class Recording:
     """Who the tasks are; complete only after all chunks were read."""
     ended: str = ""
     """Why it ended, in words for the user; empty: as asked."""
+    accounts: ThreadAccounts | None = None
+    """Tells where the time of victims went period by period; None: the records do not tell."""
     whole: Recording | None = None
     """The recording that this is a part of; see noisetop.recording.part."""
     damage: str = ""

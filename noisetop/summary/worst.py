@@ -176,10 +176,10 @@ def worst_external(
     summary: Summary, worst: Sequence[WorstInterruption]
 ) -> WorstInterruption | None:
     """The first that is noise: not mostly the turn of a victim or contention. None: no such one."""
-    return next((one for one in worst if not _is_aside(summary, one)), None)
+    return next((one for one in worst if not is_aside(summary, one)), None)
 
 
-def _is_aside(summary: Summary, one: WorstInterruption) -> bool:
+def is_aside(summary: Summary, one: WorstInterruption) -> bool:
     """Whether it is mostly the turn of a victim or contention: no noise."""
     cpu = one.interval.cpu
     if cpu not in summary.cpu_victims or not one.parts:

@@ -112,6 +112,8 @@ class Tracer:
     _isolation: IsolationWatch = field(init=False)
     _names_writer: NamesWriter | None = None
     _complete_ns: int = 0
+    _opened: Events = field(init=False)
+    """What went on when read() began, where the reader splits."""
     _lost: tuple[str, ...] = ()
     _not_taken: frozenset[str] = frozenset()
 
@@ -361,6 +363,9 @@ class Tracer:
     def read(self) -> Interruptions:
         """What was traced since the last call; all of it once the window has ended."""
         self._complete_ns = complete_ns = time.monotonic_ns()
+        if self.reader.splits and not self.end_ns:
+            # Before the rings are read: what ends meanwhile would be in neither.
+            _, self._opened = self.open_records()
         records = np.frombuffer(self._session.read(), self.layout.event)
         batch = self.reader.take(records, last=bool(self.end_ns), complete_ns=complete_ns)
         table = self.reader.join_triggers(batch)
@@ -402,8 +407,7 @@ class Tracer:
     def settle(self) -> tuple[int, Interruptions, Interruptions]:
         """After read(), where that is not the last one: up to when it was complete, the threads
         that went on then, and rows for what nothing accounts for."""
-        _, opened = self.open_records()
-        return self._complete_ns, *self.reader.settle(opened, self._complete_ns)
+        return self._complete_ns, *self.reader.settle(self._opened, self._complete_ns)
 
     def write_head(self, head: bytes) -> None:
         """Begins the recording. Raises OSError when the file takes no more."""

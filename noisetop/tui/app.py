@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,14 +14,18 @@ from textual.binding import Binding, BindingType
 from textual.worker import Worker, WorkerState
 
 from noisetop.errors import NoisetopError
+from noisetop.live.noise_columns import NoiseColumns, noise_column
+from noisetop.live.past_intervals import PastIntervals
+from noisetop.live.position import Position
 from noisetop.live.sample import Feed, Sample
-from noisetop.tui.feed_reader import FeedReader, NewSample
-from noisetop.tui.history import History
+from noisetop.summary.summary import Summary
+from noisetop.tui.feed_reader import FeedReader, NewSample, Progress
+from noisetop.tui.history import LENGTH, History
 from noisetop.tui.keys import GENERAL, OPEN, QUIT
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.overlay_screen import OverlayScreen
 from noisetop.tui.panel import Panel, Place
-from noisetop.tui.panels import load_panels
+from noisetop.tui.panels import load_panels, panels_of
 from noisetop.tui.state import StatefulApp
 from noisetop.tui.terminal import TerminalDriver, keys_from_terminal, leave_on_signals
 
@@ -52,6 +57,8 @@ class Dashboard(StatefulApp):
         self.latest: Sample | None = None
         """Newer than the one in ``state`` where samples come faster than they are drawn."""
         self.history = History()
+        self._columns = NoiseColumns()
+        self._past = PastIntervals()
         self.feed_error: BaseException | None = None
         self.leaving = False
         self._reader = FeedReader(feed, self.post_message)
@@ -61,13 +68,15 @@ class Dashboard(StatefulApp):
 
     def compose(self) -> ComposeResult:
         """Part of Textual."""
-        for panel in _PANELS.values():
+        for panel in panels_of(playback=self.player is not None):
             if panel.PLACE is Place.MAIN:
                 yield panel()
 
     def on_mount(self) -> None:
         """Waits for samples; the panels have drawn the frame."""
         self._loop_in_use = asyncio.get_running_loop()
+        if self.player is not None:
+            self.player.on_progress = partial(self.post_message, Progress())
         self.run_worker(self._reader.run, thread=True, exit_on_error=False, name="feed")
         if self.leaving:
             self.exit()
@@ -101,6 +110,9 @@ class Dashboard(StatefulApp):
     def on_new_sample(self, message: NewSample) -> None:
         """Draws a sample, unless the last drawing is too recent."""
         sample = message.sample
+        if sample.position is not None:
+            self._show_played(sample, sample.position)
+            return
         if message.resets < self._reader.resets:
             if not sample.ended:
                 return
@@ -108,7 +120,7 @@ class Dashboard(StatefulApp):
         now_ns = sample.total.end_ns
         self._first_ns = self._first_ns or sample.total.start_ns
         self.latest = sample
-        self.history.add(sample.interval)
+        self._note(sample.interval)
         # Half an interval of tolerance: samples do not come on the dot.
         due_ns = self._drawn_ns + self.refresh_ns - sample.interval.duration_ns // 2
         if self.refresh_ns and now_ns < due_ns and not sample.ended:
@@ -116,13 +128,60 @@ class Dashboard(StatefulApp):
         self._drawn_ns = now_ns
         self.state = self.state.with_sample(sample, now_ns - self._first_ns, self.history)
 
+    def _note(self, interval: Summary) -> None:
+        """Keeps what history, heat map and scrolling back need of an interval."""
+        if interval.duration_ns > 0:
+            column = noise_column(interval)
+            self._columns.append(column)
+            self._past.put(self._columns.newest, interval)
+            self.history.add_column(column)
+
+    @property
+    def columns(self) -> NoiseColumns:
+        """Part of StatefulApp."""
+        return self._columns if self.player is None else self.player.columns
+
+    def show_period(self, number: int) -> bool:
+        """Part of StatefulApp."""
+        if self.player is not None:
+            self.player.go(self.player.wanted.at(number))
+            return True
+        interval = self._past.get(number)
+        if interval is None or self.state.shown is None:
+            return False
+        since_start_ns = interval.start_ns - self._columns.origin_ns
+        history = self._history_until(number + 1)
+        self.state = self.state.with_past(interval, since_start_ns, history)
+        return True
+
+    def on_progress(self, message: Progress) -> None:
+        """More is known of a recording."""
+        if self.player is not None:
+            position = self.player.wanted
+            state = replace(self.state, progress=self.state.progress + 1)
+            self.state = state.with_history(self._history_until(position.until))
+
+    def _show_played(self, sample: Sample, position: Position) -> None:
+        self.latest = sample
+        history = self._history_until(position.until)
+        self.state = self.state.with_sample(sample, sample.total.duration_ns, history)
+
+    def _history_until(self, until: int) -> History:
+        """Of the periods up to a number, as far as they are known."""
+        history = History()
+        for number in range(max(until - LENGTH, 0), until):
+            if column := self.columns.get(number):
+                history.add_column(column)
+        return history
+
     async def action_panel(self, name: str, action: str) -> None:
         """A key of a panel: opens an overlay, or calls the panel's own action."""
         panel = _PANELS[name]
         if panel.PLACE is Place.OVERLAY and action == OPEN:
             self._open_from_key(panel)
         else:
-            await self.run_action(action, self.screen.query_one(panel))
+            for shown in self.screen.query(panel):  # none: it is not a part of this view
+                await self.run_action(action, shown)
 
     def _open_from_key(self, panel: type[Panel[Any]]) -> None:
         if panel.OPENED_ON is None:
@@ -147,22 +206,30 @@ class Dashboard(StatefulApp):
                 return
 
     def action_pause(self) -> None:
-        """Freezes the tables, or lets them go on with the latest sample."""
+        """Freezes the tables, or lets them go on with the latest sample; plays a recording."""
+        if self.player is not None:
+            self.player.go(self.player.wanted.played())
+            return
         history = self.history if self.state.paused else self.history.copy()
         self.state = self.state.with_pause(history)
 
     def action_reset(self) -> None:
         """Resets the counters."""
-        if self.latest is None or self.latest.ended:
+        if self.player is not None or self.latest is None or self.latest.ended:
             return
         self._reader.reset()
         self.latest = None
         self.history.clear()
+        self._columns.clear()
+        self._past.clear()
         self._drawn_ns = 0
         self.state = self.state.after_reset()
 
     def action_last_only(self) -> None:
         """Figures since the start, or of the last interval only."""
+        if self.player is not None:
+            self.player.go(self.player.wanted.toggled())
+            return
         self.state = self.state.with_other_period()
 
 

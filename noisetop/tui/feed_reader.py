@@ -18,6 +18,10 @@ class NewSample(Message):
         self.resets = resets
 
 
+class Progress(Message):
+    """More is known of a recording."""
+
+
 class FeedReader:
     """run() belongs to the reading thread, all else to the others."""
 

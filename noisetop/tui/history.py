@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from noisetop.live.noise_columns import NoiseColumn, noise_column
 from noisetop.summary.summary import Summary
 
 LENGTH = 120
@@ -24,19 +25,16 @@ class History:
 
     def add(self, interval: Summary) -> None:
         """One interval more."""
-        duration_ns = interval.duration_ns
-        if duration_ns <= 0:
-            return
-        worst = 0.0
-        for cpu in interval.cpus:
-            share = cpu.external_ns / duration_ns
-            worst = max(worst, share)
-            self._of(cpu.cpu).append(share)
-        everywhere = (
-            sum(cpu.external_ns for cpu in interval.cpus) / duration_ns / max(len(interval.cpus), 1)
-        )
-        self._of(None).append(everywhere)
-        self._worst.append(worst)
+        if interval.duration_ns > 0:
+            self.add_column(noise_column(interval))
+
+    def add_column(self, column: NoiseColumn) -> None:
+        """The same, of an interval that was looked at before."""
+        shares = {cpu: cell.share for cpu, cell in column.cells.items()}
+        for cpu, share in shares.items():
+            self._of(cpu).append(share)
+        self._of(None).append(sum(shares.values()) / max(len(shares), 1))
+        self._worst.append(column.worst)
 
     def clear(self) -> None:
         """Forgets all intervals."""
@@ -53,6 +51,10 @@ class History:
         shares = list(self._of(cpu))[-width:]
         scale = max(list(self._worst)[-width:], default=0.0)
         return "".join(_bar(share, scale) for share in shares).rjust(width)
+
+    def shares(self, cpu: int | None, width: int) -> list[float]:
+        """What the bars stand for, the newest last; fewer than ``width`` at the beginning."""
+        return list(self._of(cpu))[-width:]
 
     def _of(self, cpu: int | None) -> deque[float]:
         if cpu not in self._shares:

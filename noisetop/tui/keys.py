@@ -25,18 +25,19 @@ class Key:
 
 
 QUIT = Key("q  Ctrl-C", "quit", "q", "quit", "q quit")
-GENERAL = (
-    Key(
-        "s  S",
-        "sort by the next column; reverse the sort order",
-        hint="s S sort",
-    ),
+_SORT = Key("s  S", "sort by the next column; reverse the sort order", hint="s S sort")
+_LIVE = (
     Key("p  Space", "freeze the tables; tracing continues", "p,space", "pause", "p pause"),
     Key("r", "reset the counters", "r", "reset", "r reset"),
     Key("t", "figures since the start, or of the last interval only", "t", "last_only", "t last"),
+)
+_TABLES = (
     Key("Tab", "go to the other table"),
     Key("↑ ↓  j k", "move; also PgUp, PgDn, Home, End"),
     Key("← →", "scroll to columns that do not fit"),
     Key("Mouse", "click a title to sort by it; double-click a row to open it"),
 )
+GENERAL = (_SORT, *_LIVE, *_TABLES)
 """Keys that belong to no panel."""
+GENERAL_OF_PLAYBACK = (_SORT, *_TABLES)
+"""The same over a recording, where the timeline has the others."""

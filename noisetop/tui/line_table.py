@@ -29,7 +29,7 @@ class Line:
     """What one screen line shows: text per part, each part with the name of its style."""
 
     style: str
-    parts: tuple[tuple[str, str], ...]
+    parts: tuple[tuple[str, str | Style], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +182,13 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
             line = self._lines[y] = self._line(y)
         base = self._style(line.style)
         segments = [
-            Segment(text, base + self._style(style) if style else base)
-            for text, style in line.parts
+            Segment(text, self._over(base, style) if style else base) for text, style in line.parts
         ]
         width = sum(cell_len(text) for text, _ in line.parts)
         return Strip(segments, width).crop_extend(0, self._layout.width, base)
+
+    def _over(self, base: Style, style: str | Style) -> Style:
+        return base + (style if isinstance(style, Style) else self._style(style))
 
     def _style(self, name: str) -> Style:
         if name not in self._styles_by_name:
@@ -213,10 +215,24 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
         style = "line-table--total" if row is self.total else ""
         if at == self._cursor_at and self.has_focus:
             style = "line-table--cursor"
-        figures = "".join(GAP + column.cell(row) for column in self._layout.columns)
-        return Line(style, (*self.pinned_parts(row), (figures, "")))
+        parts = list(self.pinned_parts(row))
+        figures = ""
+        for column in self._layout.columns:
+            styled = self.styled_cell(column, row)
+            if styled is None:
+                figures += GAP + column.cell(row)
+            else:
+                parts += [(figures + GAP, ""), *styled]
+                figures = ""
+        return Line(style, (*parts, (figures, "")))
 
-    def pinned_parts(self, row: Row) -> tuple[tuple[str, str], ...]:
+    def styled_cell(
+        self, column: Column[Row], row: Row
+    ) -> Sequence[tuple[str, str | Style]] | None:
+        """A figure as text and style, which must fill its width exactly; None: without a style."""
+        return None
+
+    def pinned_parts(self, row: Row) -> tuple[tuple[str, str | Style], ...]:
         """The first column as text and style; it must fill its width exactly."""
         return ((set_cell_size(self.pinned.text(row), self._layout.pinned), ""),)
 

@@ -21,7 +21,7 @@ class OverlayScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,escape", "dismiss", "close", show=False),
         # A table in the panel would take Enter for itself.
-        Binding("enter", "dismiss", "close", show=False, priority=True),
+        Binding("enter", "choose", "close", show=False, priority=True),
     ]
     DEFAULT_CSS = """
     OverlayScreen {
@@ -56,9 +56,21 @@ class OverlayScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """The heading may change with the samples."""
         self.watch(self.panel, "heading", self._show_heading)
+        if self.panel.COVERS:
+            self.panel.dashboard.cover(covered=True)
+
+    def on_unmount(self) -> None:
+        """What was hidden is drawn again."""
+        if self.panel.COVERS:
+            self.panel.dashboard.cover(covered=False)
 
     def _show_heading(self, heading: str) -> None:
         self.query_one(TextLine).show(f"{heading}  (Esc closes)")
+
+    def action_choose(self) -> None:
+        """Enter: what the panel does with it, then it closes."""
+        if self.panel.choose():
+            self.dismiss()
 
     def on_resize(self, event: events.Resize) -> None:
         """The heading takes the first line."""

@@ -42,6 +42,10 @@ class Panel(Widget, Generic[Taken]):
     """Opened by Enter on a table row of this type, which it finds in ``opened_on``."""
     WIDTH: ClassVar[int] = 96
     """Of an overlay: the most cells that it uses."""
+    COVERS: ClassVar[bool] = False
+    """Of an overlay: it fills the screen, so that the main column is not drawn meanwhile."""
+    PLAYBACK_ONLY: ClassVar[bool] = False
+    """Whether it is there only where a recording is played back."""
 
     heading: var[str] = var("")
     """What is shown above an overlay."""
@@ -61,6 +65,10 @@ class Panel(Widget, Generic[Taken]):
         """Titles for the help, each with the columns to explain."""
         return ()
 
+    def choose(self) -> bool:
+        """Enter, of an overlay: shows elsewhere what the cursor is on. False: it stays open."""
+        return True
+
     @property
     def dashboard(self) -> StatefulApp:
         """The app that it is a part of."""
@@ -74,6 +82,8 @@ class Panel(Widget, Generic[Taken]):
         self.watch(self.app, "state", self._on_state)
 
     def _on_state(self, state: State) -> None:
+        if self.PLACE is Place.MAIN and self.dashboard.covered:
+            return
         taken = self.take(state)
         if taken != self._taken:
             self._taken = taken

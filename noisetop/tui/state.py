@@ -8,6 +8,8 @@ from typing import Any
 from textual.app import App
 from textual.reactive import var
 
+from noisetop.live.noise_columns import NoiseColumns
+from noisetop.live.playback_feed import PlaybackFeed
 from noisetop.live.sample import Feed, Sample
 from noisetop.summary.summary import CpuSummary, Summary
 from noisetop.tui.history import History
@@ -57,18 +59,33 @@ class State:
     last_only: bool = False
     paused: bool = False
     view: View = View()
+    past_ns: int | None = None
+    """Paused with an earlier interval, which began this long after tracing did; None: with none."""
+    progress: int = 0
+    """Of a recording: changes when more of it is known, as its worst moments."""
 
     def with_sample(self, sample: Sample, running_ns: int, history: History) -> State:
         """A newer sample; while paused the tables stay."""
         state = replace(self, latest=sample, running_ns=running_ns)
         return state if self.paused else state._showing(sample, history)
 
+    def with_history(self, history: History) -> State:
+        """The same figures with other bars."""
+        return self if self.shown is None else self._showing(self.shown, history)
+
     def with_pause(self, history: History) -> State:
         """Paused with these bars, or going on with the latest sample."""
         if self.shown is None or self.latest is None:
             return self
         sample = self.latest if self.paused else self.shown
-        return replace(self, paused=not self.paused)._showing(sample, history)
+        state = replace(self, paused=not self.paused, past_ns=None)
+        return state._showing(sample, history)
+
+    def with_past(self, interval: Summary, since_start_ns: int, history: History) -> State:
+        """Paused with an earlier interval."""
+        sample = Sample(interval, interval)
+        state = replace(self, paused=True, past_ns=since_start_ns)
+        return state._showing(sample, history)
 
     def with_other_period(self) -> State:
         """The last interval in place of the total, or the reverse."""
@@ -92,11 +109,33 @@ class StatefulApp(App[None]):
     """What panels know of the app that they are in."""
 
     state: var[State] = var(State)
+    covered = False
+    """Whether an overlay hides the main column."""
 
     def __init__(self, feed: Feed, **options: Any) -> None:
         super().__init__(**options)
         self.feed = feed
         self.set_reactive(StatefulApp.state, State(feed.title, feed.interval_ns))
+
+    @property
+    def columns(self) -> NoiseColumns:
+        """The noise of the CPUs over time, by number of the period or sample."""
+        raise NotImplementedError
+
+    def show_period(self, number: int) -> bool:
+        """Shows a period of the columns. False: its figures are gone."""
+        raise NotImplementedError
+
+    @property
+    def player(self) -> PlaybackFeed | None:
+        """What plays the recording; None: the view is live."""
+        return self.feed if isinstance(self.feed, PlaybackFeed) else None
+
+    def cover(self, *, covered: bool) -> None:
+        """An overlay hides the main column, or has gone: then all that came meanwhile is drawn."""
+        self.covered = covered
+        if not covered:
+            self.state = replace(self.state)
 
     def change_view(self, view: View) -> None:
         """Shows other sources."""

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from noisetop.tui.keys import GENERAL, OPEN, QUIT
 from noisetop.tui.panel import Place
-from noisetop.tui.panels import load_panels, panel_modules
+from noisetop.tui.panels import load_panels, panel_modules, panels_of
 from noisetop.tui.panels.footer import key_hints
 from noisetop.tui.panels.help import help_lines
 
@@ -37,10 +37,19 @@ def test_every_key_has_its_action() -> None:
 
 
 def test_the_help_lists_every_key() -> None:
-    text = "\n".join(help_lines(()))
-    for panel in load_panels():
-        for key in panel.KEYS:
-            assert f"  {key.label:<10} {key.help}" in text
+    for playback in (False, True):
+        text = "\n".join(help_lines((), playback=playback))
+        for panel in panels_of(playback=playback):
+            for key in panel.KEYS:
+                assert f"  {key.label:<10} {key.help}" in text
+
+
+def test_keys_of_the_playback_are_not_offered_live() -> None:
+    only = {panel for panel in load_panels() if panel.PLAYBACK_ONLY}
+    assert only
+    assert only.isdisjoint(panels_of(playback=False))
+    assert "n worst" not in key_hints(1_000)
+    assert "r reset" not in key_hints(1_000, playback=True)
 
 
 def test_hints_are_left_out_whole_where_there_is_no_room() -> None:

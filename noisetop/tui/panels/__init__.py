@@ -28,3 +28,8 @@ def load_panels() -> tuple[type[Panel[Any]], ...]:
     modules = [importlib.import_module(f"{__name__}.{name}") for name in panel_modules()]
     found = [panel for module in modules for panel in cast(PanelModule, module).PANELS]
     return tuple(sorted(found, key=lambda panel: (panel.ORDER, panel.__name__)))
+
+
+def panels_of(*, playback: bool) -> tuple[type[Panel[Any]], ...]:
+    """The panels of a live view, or of one over a recording."""
+    return tuple(panel for panel in load_panels() if playback or not panel.PLAYBACK_ONLY)

@@ -46,7 +46,10 @@ class Causes(TextPanel[Diagnosis | None]):
             yield "collecting data"
             return
         span = format_ns(taken.evidence.duration_ns)
-        self.heading = f"Causes since this view was opened ({span}), updated every 5 s"
+        if self.dashboard.player is None:
+            self.heading = f"Causes since this view was opened ({span}), updated every 5 s"
+        else:
+            self.heading = f"Causes in this part ({span})"
         width = min(self.app.size.width, self.WIDTH) - _MARGIN
         yield from list(brief_lines(taken, top=_TOP, width=width)) or ["no noise measured"]
         yield from _stack_lines(taken, width)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rich.style import Style
 from textual import on
 
 from noisetop.columns.noise import (
@@ -28,6 +29,7 @@ from noisetop.tui.history import History
 from noisetop.tui.keys import Key
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.panel import Panel
+from noisetop.tui.severity import Severity, severity_of, severity_words
 from noisetop.tui.state import Period, State
 
 _HISTORY_WIDTH = 12
@@ -54,11 +56,28 @@ class CpuTable(LineTable[CpuRow], Panel[Period | None]):
         self._sections_seen: set[str] = set()
         self._calibrated = False
         self._history_column: Column[CpuRow] = Column(
-            "history", "History", "", _HISTORY_WIDTH,
-            lambda row: self.history.bars(row.cpu.cpu, _HISTORY_WIDTH), str,
-            "noise of the latest intervals; a full bar: the worst of them on any CPU",
+            "history", "History", "", _HISTORY_WIDTH + 2,
+            lambda row: f"{self._bars(row)} {_severity(row).mark}", str,
+            "noise of the latest intervals; a full bar: the worst of them on any CPU; behind it "
+            f"how bad the noise of the period is: {severity_words()}",
             sortable=False,
         )  # fmt: skip
+
+    def _bars(self, row: CpuRow) -> str:
+        return self.history.bars(row.cpu.cpu, _HISTORY_WIDTH)
+
+    def styled_cell(
+        self, column: Column[CpuRow], row: CpuRow
+    ) -> Sequence[tuple[str, str | Style]] | None:
+        """The history, each bar in the colour of its share."""
+        if column is not self._history_column:
+            return None
+        shares = self.history.shares(row.cpu.cpu, _HISTORY_WIDTH)
+        bars = self._bars(row)[_HISTORY_WIDTH - len(shares) :]
+        parts: list[tuple[str, str | Style]] = [(" " * (_HISTORY_WIDTH - len(shares)), "")]
+        parts += [(bar, severity_of(share).style) for bar, share in zip(bars, shares, strict=True)]
+        severity = _severity(row)
+        return [*parts, (f" {severity.mark}", severity.style)]
 
     @classmethod
     def help_sections(cls) -> Iterable[tuple[str, Iterable[Column[Any]]]]:
@@ -107,6 +126,10 @@ class CpuTable(LineTable[CpuRow], Panel[Period | None]):
         if isinstance(event.row, CpuRow):
             view = self.dashboard.state.view
             self.dashboard.change_view(replace(view, cpu=event.row.cpu.cpu, per_cpu=False))
+
+
+def _severity(row: CpuRow) -> Severity:
+    return severity_of(row.cpu.external_ns / max(row.duration_ns * row.cpus, 1))
 
 
 PANELS = (CpuTable,)

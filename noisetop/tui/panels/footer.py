@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from noisetop.counters.overhead import OVERHEAD, Overhead
 from noisetop.counters.unavailable import UNAVAILABLE
+from noisetop.recording.recording import Recording
 from noisetop.summary.summary import Summary
+from noisetop.text.sanitize import printable
 from noisetop.text.units import format_clock
-from noisetop.tui.keys import GENERAL, QUIT
+from noisetop.tui.keys import GENERAL, GENERAL_OF_PLAYBACK, QUIT
 from noisetop.tui.panel import Panel
-from noisetop.tui.panels import load_panels
+from noisetop.tui.panels import panels_of
 from noisetop.tui.state import State
 from noisetop.tui.text_line import TextLine
 
@@ -42,13 +44,16 @@ class FooterLines(TextLine, Panel[tuple[Summary | None, int]]):
         summary, running_ns = taken
         if summary is None:
             self._figures = ("", "")
+        elif self.dashboard.player is not None:
+            self._figures = _recorded(self.dashboard.player.playback.recording)
         else:
             self._figures = (_running(summary, running_ns), self._overhead(summary, running_ns))
         self.on_resize()
 
     def on_resize(self) -> None:
         """Other hints fit."""
-        self.show(*self._figures, key_hints(self.size.width))
+        playback = self.dashboard.player is not None
+        self.show(*self._figures, key_hints(self.size.width, playback=playback))
 
     def _overhead(self, summary: Summary, running_ns: int) -> str:
         own = summary.counters.of(OVERHEAD)
@@ -87,10 +92,27 @@ def _bpf_cost(own: Overhead, running_ns: int) -> str:
     return f"BPF {share_percent:.3f}% (~{own.bpf_ns_per_record:.0f} ns/record)"
 
 
-def key_hints(width: int) -> str:
-    """The hints that fit as a whole into a line of this width."""
-    panels = [key for panel in load_panels() for key in panel.KEYS]
-    hints = [key.hint for key in (QUIT, *panels, *GENERAL) if key.hint]
+def _recorded(recording: Recording) -> tuple[str, str]:
+    """Where and how it was made, and what is missing from it."""
+    counters, about = recording.counters, recording.metadata
+    status = counters.status(recording.duration_ns)
+    alert = recording.damage or any(brief.alert for brief in status)
+    parts = [f"recorded {about.get('started') or ''}".strip(), *(brief.text for brief in status)]
+    if recording.damage:
+        parts.append(f"damaged: {recording.damage}")
+    if count := len(counters.of(UNAVAILABLE)):
+        parts.append(f"{count} {'source' if count == 1 else 'sources'} not available (h)")
+    where = [str(about.get(name) or "") for name in ("host", "kernel", "command")]
+    first, second = (printable(_GAP.join(filter(None, some))) for some in (parts, where))
+    return f"{TextLine.ALERT} {first}" if alert else first, second
+
+
+def key_hints(width: int, *, playback: bool = False) -> str:
+    """The hints that fit as a whole into a line of this width, of the live view or of one over a
+    recording."""
+    panels = [key for panel in panels_of(playback=playback) for key in panel.KEYS]
+    general = GENERAL_OF_PLAYBACK if playback else GENERAL
+    hints = [key.hint for key in (QUIT, *panels, *general) if key.hint]
     room = width - 1  # a TextLine begins with a blank
     if len(_GAP.join(hints)) <= room:
         return _GAP.join(hints)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from noisetop.counters.unavailable import UNAVAILABLE
-from noisetop.tui.keys import GENERAL, QUIT, Key
-from noisetop.tui.panels import load_panels
+from noisetop.tui.keys import GENERAL, GENERAL_OF_PLAYBACK, QUIT, Key
+from noisetop.tui.panels import panels_of
+from noisetop.tui.severity import severity_words
 from noisetop.tui.state import State
 from noisetop.tui.text_panel import TextPanel
 
@@ -16,7 +17,11 @@ _TERMS = (
     "What ran on an idle CPU is not noise and is counted separately.",
     "A class has two columns: interruptions (name#) and net time (name).",
     "History: a bar per interval, · for none; the highest bar is the worst",
-    "interval shown on any CPU.",
+    "interval shown on any CPU. Colour and the mark behind it tell how bad",
+    f"noise is, as a share of the time: {severity_words()}.",
+    "First line: noise of all CPUs; the longest stretch without progress",
+    "with the largest interruption in it; what is lost or unattributed,",
+    "with ? where the figures are in doubt.",
     "Overhead: CPU time of noisetop and run time of its BPF programs, in",
     "percent of one CPU.",
 )
@@ -35,14 +40,16 @@ class Help(TextPanel[tuple[str, ...]]):
 
     def lines(self, taken: tuple[str, ...]) -> Iterable[str]:
         """Part of TextPanel."""
-        yield from help_lines(taken)
+        yield from help_lines(taken, playback=self.dashboard.player is not None)
 
 
-def help_lines(unavailable: Iterable[str]) -> Iterable[str]:
-    """The whole text; ``unavailable`` are the sources that this kernel does not offer."""
-    panels = load_panels()
+def help_lines(unavailable: Iterable[str], *, playback: bool = False) -> Iterable[str]:
+    """The whole text, of the live view or of one over a recording; ``unavailable`` are the sources
+    that this kernel does not offer."""
+    panels = panels_of(playback=playback)
     yield "KEYS"
-    keys: list[Key] = [QUIT, *(key for panel in panels for key in panel.KEYS), *GENERAL]
+    general = GENERAL_OF_PLAYBACK if playback else GENERAL
+    keys: list[Key] = [QUIT, *(key for panel in panels for key in panel.KEYS), *general]
     yield from (f"  {key.label:<10} {key.help}" for key in keys)
     yield from ("", "TERMS", *(f"  {term}" for term in _TERMS))
     for panel in panels:

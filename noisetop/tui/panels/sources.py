@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
+from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -87,7 +88,7 @@ class SourceTable(LineTable[SourceRow]):
         columns = [*cost, *_FIGURES, *(SOURCE_IDLE if view.idle else ())]
         self.show(rows, None, [SOURCE_CPU, *columns] if view.per_cpu else columns)
 
-    def pinned_parts(self, row: SourceRow) -> tuple[tuple[str, str], ...]:
+    def pinned_parts(self, row: SourceRow) -> tuple[tuple[str, str | Style], ...]:
         """The path with its class set off."""
         width = self._layout.pinned
         text = set_cell_size(shorten(row.label, width), width)

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
+from rich.style import Style
 
 from noisetop.columns.noise import SourceRow, source_rows
 from noisetop.columns.tasks import TaskNamer
@@ -48,7 +49,7 @@ class TriggerTable(LineTable[TriggerRow], Panel[Taken]):
         figures = sum(1 + column.width for column in self.columns)
         return max(TRIGGER.width // 2, min(_WIDEST, width - figures))
 
-    def pinned_parts(self, row: TriggerRow) -> tuple[tuple[str, str], ...]:
+    def pinned_parts(self, row: TriggerRow) -> tuple[tuple[str, str | Style], ...]:
         """The label, its beginning kept."""
         width = self._layout.pinned
         fits = cell_len(row.label) <= width

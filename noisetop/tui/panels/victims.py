@@ -43,7 +43,10 @@ class Victims(TextPanel[Period | None]):
             yield "no sample yet"
             return
         lines = list(victim_lines(shown_victims(taken.summary, _TOP)))
-        yield from lines or ("no victim ran",)
+        if lines or self.dashboard.player is None:
+            yield from lines or ("no victim ran",)
+        else:
+            yield "not available for this part; the whole recording may have it (a)"
 
 
 PANELS = (Victims,)

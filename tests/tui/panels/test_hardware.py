@@ -7,7 +7,7 @@ from noisetop.live.sample import Sample
 from noisetop.tui.app import Dashboard
 from noisetop.tui.panels.hardware import Hardware
 from tests.builders import SECOND_NS, FakeFeed, cpu, sample, side_figures, source, summary
-from tests.tui.driving import TICK, busy, dashboard, overlay, screen, shown
+from tests.tui.driving import TICK, busy, cpus, dashboard, overlay, screen, shown
 
 
 def line_of_hardware(app: Dashboard) -> str:
@@ -50,9 +50,10 @@ async def test_what_the_hardware_admits_is_seen_in_the_smallest_terminal() -> No
         told = line_of_hardware(app)
         for part in ("steal 12.0 ms/s", "±10.0 ms", "nmi 3", "none: smi"):
             assert part in told
-        titles = lines[1]
+        top = cpus(app).region.y
+        titles = lines[top]
         at = titles.index("Steal/s")
-        cells = [line[at : at + 7].strip() for line in lines[2:5]]
+        cells = [line[at : at + 7].strip() for line in lines[top + 1 : top + 4]]
         assert cells == ["12.0 ms", "4.00 ms", "8.00 ms"]
         await pilot.press("t")
         assert "steal 36.0 ms/s" in line_of_hardware(app)

@@ -1,0 +1,160 @@
+"""The verdict: how much was stolen, the worst stretch and its culprit, and whether to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from noisetop.columns.noise import label_of
+from noisetop.counters.losses import LOSSES
+from noisetop.events.interruption import UNATTRIBUTED
+from noisetop.summary.summary import CpuSummary, SourceSummary, Summary
+from noisetop.summary.worst import WorstInterruption
+from noisetop.text.units import format_count, format_ns
+from noisetop.tui.panel import Panel
+from noisetop.tui.panels.sources import shorten
+from noisetop.tui.severity import Severity, severity_of
+from noisetop.tui.state import Period, State
+
+_GAP = "   "
+_NS_PER_S = 1_000_000_000
+_LEAST_LABEL = 12
+_DOUBTFUL = 0.01
+"""Share of the noise that may be unattributed or lost in a figure that is trusted."""
+
+
+class Verdict(Panel[Period | None]):
+    """One line; what does not fit is left out from the right, the culprit shortened."""
+
+    ORDER = 2
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    Verdict {
+        height: 1;
+        text-style: bold;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._period: Period | None = None
+
+    def take(self, state: State) -> Period | None:
+        """The period that is shown."""
+        return state.period
+
+    def draw(self, taken: Period | None) -> None:
+        """Part of Panel."""
+        self._period = taken
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Part of Textual's line API."""
+        base, width = self.rich_style, self.size.width
+        if self._period is None or y:
+            return Strip.blank(width, base)
+        player = self.dashboard.player
+        moments = player.moments if player else ()
+        period = self._period
+        parts = verdict_parts(period.summary, period.everywhere, width - 2, moments)
+        segments = [Segment(" ", base)]
+        for text, severity in parts:
+            segments.append(Segment(text, base + _style(severity)))
+        return Strip(segments).crop_extend(0, width, base)
+
+
+def _style(severity: Severity | None) -> Style:
+    return severity.style if severity else Style()
+
+
+Parts = list[tuple[str, Severity | None]]
+
+
+def verdict_parts(
+    summary: Summary,
+    everywhere: CpuSummary,
+    width: int,
+    moments: Sequence[WorstInterruption] = (),
+) -> Parts:
+    """Text with what colours it, at most ``width`` cells; ``moments``: the longest stretches of a
+    recording, whose parts are known."""
+    loss, worst, trust = _lost(summary, everywhere), _worst(everywhere), _trust(summary, everywhere)
+    culprit = _culprit(summary, everywhere, moments)
+    fixed = [*loss, (_GAP, None), *worst] if worst else loss
+    room = width - sum(cell_len(text) for text, _ in fixed)
+    trust_width = cell_len(_GAP) + sum(cell_len(text) for text, _ in trust)
+    parts = list(fixed)
+    if culprit and room - trust_width >= _LEAST_LABEL:
+        label = shorten(culprit, room - trust_width - 2)
+        parts.append((f": {label}", None))
+    elif culprit and room >= _LEAST_LABEL:
+        return [*parts, (f": {shorten(culprit, room - 2)}", None)]
+    return [*parts, (_GAP, None), *trust] if room >= trust_width else parts
+
+
+def _lost(summary: Summary, everywhere: CpuSummary) -> Parts:
+    """``! ≈2.31% lost, 1.92% net``."""
+    time_ns = max(summary.duration_ns * len(summary.cpus), 1)
+    net = everywhere.external_ns / time_ns
+    cost_ns = everywhere.external_cost_ns
+    severity = severity_of(net if cost_ns is None else cost_ns / time_ns)
+    if not everywhere.external_ns:
+        return [("no noise", None)]
+    words = f"{severity.mark} {100 * net:.3g}% stolen (net)"
+    if cost_ns is not None:
+        words = f"{severity.mark} ≈{100 * cost_ns / time_ns:.3g}% lost, {100 * net:.3g}% net"
+    return [(words, severity)]
+
+
+def _worst(everywhere: CpuSummary) -> Parts:
+    """``worst 13.3 ms``."""
+    if not everywhere.max_single_ns:
+        return []
+    return [(f"worst {format_ns(everywhere.max_single_ns)}", None)]
+
+
+def _culprit(summary: Summary, everywhere: CpuSummary, moments: Sequence[WorstInterruption]) -> str:
+    """CPU and largest part of the longest stretch; the moment where no longest interruption of a
+    source lies in it, as of one that is made of many."""
+    start_ns, length_ns = everywhere.max_single_start_ns, everywhere.max_single_ns
+    if not length_ns:
+        return ""
+    cpu = next((one for one in summary.cpus if one.max_single_start_ns == start_ns), None)
+    if cpu is None:
+        return ""
+    at = start_ns, cpu.cpu
+    told = (one for one in moments if (one.interval.start_ns, one.interval.cpu) == at)
+    if (moment := next(told, None)) and moment.parts:
+        part = max(moment.parts, key=lambda one: one.net_ns)
+        return f"CPU {cpu.cpu} {label_of(part.source)}"
+    inside = [
+        one
+        for one in cpu.sources
+        if start_ns <= one.max_start_ns <= start_ns + length_ns and one.max_ns
+    ]
+    largest = max(inside, key=lambda one: one.max_ns, default=None)
+    if largest is None:
+        return f"CPU {cpu.cpu} at {(start_ns - summary.start_ns) / _NS_PER_S:.3f} s"
+    return f"CPU {cpu.cpu} {label_of(largest.source)}"
+
+
+def _trust(summary: Summary, everywhere: CpuSummary) -> Parts:
+    """``lost 0, unattributed 0%``, set off where the figures are in doubt."""
+    lost = summary.counters.of(LOSSES).total
+    unknown_ns = sum(_unattributed(everywhere.external))
+    noise_ns = max(everywhere.external_ns, 1)
+    doubt = severity_of(1.0) if lost or unknown_ns > _DOUBTFUL * noise_ns else None
+    events = f"LOST {format_count(lost)}" if lost else "lost 0"
+    mark = "? " if doubt else ""
+    return [(f"{mark}{events}, unattributed {100 * unknown_ns / noise_ns:.2g}%", doubt)]
+
+
+def _unattributed(sources: Sequence[SourceSummary]) -> Iterator[int]:
+    return (one.net_ns for one in sources if one.source == UNATTRIBUTED)
+
+
+PANELS = (Verdict,)
