@@ -23,7 +23,7 @@ from noisetop.flight_recorder.actions import (
 )
 from noisetop.flight_recorder.snapshot_files import Taken, Unfinished, remove_unfinished, written
 from noisetop.output import PRIVATE, Output
-from noisetop.recording.moment import ASKED, Figures
+from noisetop.recording.moment import ASKED, SINGLE, TOTAL, Figures, Moment
 from noisetop.summary.cpu_victim import CpuVictims
 
 _TIME, _NUMBER = "%t", "%n"
@@ -88,7 +88,7 @@ class HitFiles:
         """Writes the snapshot and does the actions, unless the moment was none."""
         with written(taken, self._folder) as file:
             figures = file.analysis.figures
-            if figures is None and taken.moment.kind != ASKED:
+            if taken.moment.kind != ASKED and not _reached(taken.moment, figures):
                 return file.analysis.whose
             self.count += 1
             self.hits = [*self.hits[-9:], Hit(taken.moment.kind, figures, None)]
@@ -129,6 +129,13 @@ class HitFiles:
         while self.max_files and len(self._files) > self.max_files:
             self._files.popleft().unlink(missing_ok=True)
         return path
+
+
+def _reached(moment: Moment, figures: Figures | None) -> bool:
+    """Whether the exact figures are above the threshold as well."""
+    if figures is None:
+        return False
+    return moment.kind not in (SINGLE, TOTAL) or figures.net_ns >= moment.threshold_ns
 
 
 def numbered(output: Path) -> Path:

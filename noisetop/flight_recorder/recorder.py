@@ -40,6 +40,7 @@ _SLACK_NS = 1_000_000_000
 _WRITERS_S = 0.001
 """A record of what ended may still be on its way into a ring."""
 _OPEN_CHECK_NS = 1_000_000_000
+_MOST_MARKS = 1000
 _LOOK_NS = 1_000_000_000
 """Who the victims are is looked for in the first second."""
 
@@ -136,7 +137,7 @@ class FlightRecorder:
 
     def mark(self, name: str) -> None:
         """Puts a name on this moment; the files that hold it have it."""
-        self._marks.append({"time_ns": time.monotonic_ns(), "name": name})
+        self._marks = [*self._marks[-_MOST_MARKS:], {"time_ns": time.monotonic_ns(), "name": name}]
 
     def finish(self) -> None:
         """Writes what waits for its end."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,12 @@ def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     made = hits(tmp_path / "gone" / "x.noisetop")
     with pytest.raises(NoisetopError, match="cannot write"):
         made.take(taken(1, 5_000))
+
+
+def test_what_is_below_the_threshold_after_all_does_nothing(tmp_path: Path) -> None:
+    made = hits(tmp_path / "x.noisetop")
+    one = taken(1, 5_000)
+    made.take(replace(one, moment=replace(one.moment, threshold_ns=5_001)))
+    assert list(tmp_path.iterdir()) == []
+    made.take(replace(one, moment=replace(one.moment, threshold_ns=5_000)))
+    assert made.hit.is_set()
