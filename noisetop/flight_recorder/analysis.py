@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from noisetop.limits.noise_figures import culprit_of, main_culprit
 from noisetop.limits.outcome import Culprit
 from noisetop.recording.moment import ANY_CPU, SOURCE, TOTAL, WAIT, Figures, Moment
 from noisetop.recording.recording import Recording
-from noisetop.summary.cpu_victim import CpuVictims
+from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.max_single import LongestIntervals, NoiseInterval
 from noisetop.summary.recorded import cpu_victims_of, summary_from
 from noisetop.summary.summary import Summarizer, Summary
@@ -33,6 +33,9 @@ class Analysis:
 
 def analyse(recording: Recording, moment: Moment) -> Analysis:
     """Reads the recording once. Raises NoisetopError where it is damaged."""
+    if recording.accounts is not None and not Claims.of(recording.metadata).any_task:
+        # Where the time of threads went takes most of the reading, and tells no victim here.
+        recording = replace(recording, read_chunks=recording.accounts.chunks)
     tables = [_inside(chunk, moment) for chunk in recording.all_chunks()]
     table = joined([np.empty(0, INTERRUPTION), *tables])
     whose = cpu_victims_of(recording)
