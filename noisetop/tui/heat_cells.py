@@ -24,7 +24,7 @@ _CURSOR = Style(color="#000000", bgcolor="#ffffff", bold=True)
 
 
 def shares_shades(column: NoiseColumn | None, cpus: Sequence[int]) -> Shades:
-    """Of one or two CPUs: the share of the time that was stolen."""
+    """Of one or two CPUs: the share of the time that noise took."""
     return tuple(
         shade_of(column.cells[cpu].share) if column and cpu in column.cells else UNKNOWN
         for cpu in cpus

@@ -1,4 +1,4 @@
-"""How bad a share of stolen time is: a level with a mark and a colour, never the colour alone."""
+"""How bad a share of noise is: a level with a mark and a colour, never the colour alone."""
 
 from __future__ import annotations
 

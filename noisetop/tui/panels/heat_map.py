@@ -1,4 +1,4 @@
-"""The heat map: CPUs and time, the colour is the share of the time that was stolen."""
+"""The heat map: CPUs and time, the colour is the share of the time that noise took."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class HeatMap(Panel[State], can_focus=True):
     COVERS = True
     ALLOW_SELECT = False
     KEYS = (
-        Key("m", "heat map: CPUs and time, the colour is the share stolen", "m", hint="m map"),
+        Key("m", "heat map: CPUs and time, the colour is the share of noise", "m", hint="m map"),
         Key("← → ↑ ↓", "in the heat map: move the cursor; Home, End: first, latest"),
         Key("l", "in the heat map: net times of the CPU with the cursor, and back"),
         Key("Enter", "in the heat map: show that CPU and that period"),
@@ -268,7 +268,7 @@ class HeatMap(Panel[State], can_focus=True):
             names: Sequence[str] = _RATES
             what = f"net times on CPU {self._cpu_at_cursor()}, interruptions:"
         else:
-            names, what = [level.name for level in LEVELS], "share stolen:"
+            names, what = [level.name for level in LEVELS], "share of noise:"
         parts = [Segment(f" {what}", base)]
         for level, name in zip(LEVELS[1:], names[1:], strict=True):
             swatch = Style(color="#ffffff", bgcolor=level.colour)

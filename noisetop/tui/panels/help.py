@@ -19,7 +19,7 @@ _TERMS = (
     "History: a bar per interval, · for none; the highest bar is the worst",
     "interval shown on any CPU. Colour and the mark behind it tell how bad",
     f"noise is, as a share of the time: {severity_words()}.",
-    "First line: noise of all CPUs; the longest stretch without progress",
+    "First line: noise of all CPUs; the longest interval without progress",
     "with the largest interruption in it; what is lost or unattributed,",
     "with ? where the figures are in doubt.",
     "Overhead: CPU time of noisetop and run time of its BPF programs, in",

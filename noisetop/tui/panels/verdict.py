@@ -1,4 +1,4 @@
-"""The verdict: how much was stolen, the worst stretch and its culprit, and whether to trust it."""
+"""The verdict: how much noise, the worst interval and its culprit, and whether to trust it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def verdict_parts(
     width: int,
     moments: Sequence[WorstInterruption] = (),
 ) -> Parts:
-    """Text with what colours it, at most ``width`` cells; ``moments``: the longest stretches of a
+    """Text with what colours it, at most ``width`` cells; ``moments``: the longest intervals of a
     recording, whose parts are known."""
     loss, worst, trust = _lost(summary, everywhere), _worst(everywhere), _trust(summary, everywhere)
     culprit = _culprit(summary, everywhere, moments)
@@ -104,7 +104,7 @@ def _lost(summary: Summary, everywhere: CpuSummary) -> Parts:
     severity = severity_of(net if cost_ns is None else cost_ns / time_ns)
     if not everywhere.external_ns:
         return [("no noise", None)]
-    words = f"{severity.mark} {100 * net:.3g}% stolen (net)"
+    words = f"{severity.mark} {100 * net:.3g}% noise (net)"
     if cost_ns is not None:
         words = f"{severity.mark} ≈{100 * cost_ns / time_ns:.3g}% lost, {100 * net:.3g}% net"
     return [(words, severity)]
@@ -118,7 +118,7 @@ def _worst(everywhere: CpuSummary) -> Parts:
 
 
 def _culprit(summary: Summary, everywhere: CpuSummary, moments: Sequence[WorstInterruption]) -> str:
-    """CPU and largest part of the longest stretch; the moment where no longest interruption of a
+    """CPU and largest part of the longest interval; the moment where no longest interruption of a
     source lies in it, as of one that is made of many."""
     start_ns, length_ns = everywhere.max_single_start_ns, everywhere.max_single_ns
     if not length_ns:

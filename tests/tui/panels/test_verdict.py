@@ -25,7 +25,7 @@ def test_how_much_the_worst_and_the_trust() -> None:
         cpu(2, source(*TICK, durations_ns=[3_000] * 250)),
     )
     assert words(one) == (
-        "- 0.0645% stolen (net)   worst 40.0 µs: CPU 1 irq › 36 virtio1-req.0   "
+        "- 0.0645% noise (net)   worst 40.0 µs: CPU 1 irq › 36 virtio1-req.0   "
         "lost 0, unattributed 0%"
     )
 
@@ -55,7 +55,7 @@ def test_doubt_has_a_mark() -> None:
 def test_it_fits_or_leaves_out(width: int, name: str) -> None:
     one = summary(cpu(1, source("thread", name or "x", durations_ns=[40_000])))
     told = words(one, width)
-    assert cell_len(told) <= max(width, cell_len("+ 0.004% stolen (net)   worst 40.0 µs") + 2)
+    assert cell_len(told) <= max(width, cell_len("+ 0.004% noise (net)   worst 40.0 µs") + 2)
 
 
 async def test_it_follows_the_period() -> None:
@@ -64,7 +64,7 @@ async def test_it_follows_the_period() -> None:
     async with dashboard(feed) as (app, pilot):
         await shown(app, pilot)
         line = screen(app).splitlines()[1]
-        assert line.startswith(" ! 4% stolen (net)   worst 40.0 ms: CPU 1 irq › 36 virtio1-req.0")
+        assert line.startswith(" ! 4% noise (net)   worst 40.0 ms: CPU 1 irq › 36 virtio1-req.0")
         await pilot.press("t")
         assert screen(app).splitlines()[1].startswith(" no noise")
 
