@@ -73,9 +73,9 @@ def noise_column(summary: Summary) -> NoiseColumn:
 
 
 def _cell(cpu: CpuSummary, duration_ns: int) -> Cell:
-    external = cpu.external
+    external = cpu.external  # largest first
     net_ns = sum(one.net_ns for one in external)
-    largest = max(external, key=lambda one: one.rank_ns, default=None)
+    largest = external[0] if external else None
     about = cpu.max_single_ns, cpu.max_single_start_ns
     if largest is None or not largest.count:
         return Cell(net_ns / duration_ns, net_ns, *about)
