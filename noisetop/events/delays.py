@@ -32,34 +32,51 @@ class Delays(NamedTuple):
 
 
 @dataclass(slots=True)
+class _Piece:
+    """Interruptions that came together, at least one."""
+
+    rows: Interruptions
+    ends: npt.NDArray[np.uint64] = field(init=False)
+    first_ns: int = field(init=False)
+    """When the first of them began."""
+    last_ns: int = field(init=False)
+    """When the last of them ended."""
+
+    def __post_init__(self) -> None:
+        self.ends = self.rows["start_ns"] + self.rows["gross_ns"]
+        self.first_ns, self.last_ns = int(self.rows["start_ns"].min()), int(self.ends.max())
+
+    def between(self, start_ns: int, end_ns: int) -> Interruptions:
+        """Those that have a part in this time."""
+        return select(self.rows, (self.ends > start_ns) & (self.rows["start_ns"] < end_ns))
+
+
+@dataclass(slots=True)
 class _Ran:
     """What ran on one CPU lately."""
 
-    tables: list[Interruptions] = field(default_factory=list)
+    pieces: list[_Piece] = field(default_factory=list)
     rows: int = 0
 
     def add(self, table: Interruptions) -> None:
-        self.tables.append(table)
+        self.pieces.append(_Piece(table))
         self.rows += len(table)
-        while len(self.tables) > 1 and self.rows > _KEPT_ROWS:
-            self.rows -= len(self.tables.pop(0))
+        while len(self.pieces) > 1 and self.rows > _KEPT_ROWS:
+            self.rows -= len(self.pieces.pop(0).rows)
 
     def forget(self, before_ns: int) -> None:
-        while len(self.tables) > 1 and _last_end_ns(self.tables[0]) < before_ns:
-            self.rows -= len(self.tables.pop(0))
+        while len(self.pieces) > 1 and self.pieces[0].last_ns < before_ns:
+            self.rows -= len(self.pieces.pop(0).rows)
 
     def between(self, start_ns: int, end_ns: int) -> Interruptions:
         """What has a part in this time, in the order of its start, the outer one first."""
-        found = []
-        for table in self.tables:
-            ends = table["start_ns"] + table["gross_ns"]
-            found.append(select(table, (ends > start_ns) & (table["start_ns"] < end_ns)))
+        found = [
+            piece.between(start_ns, end_ns)
+            for piece in self.pieces
+            if piece.last_ns > start_ns and piece.first_ns < end_ns
+        ]
         rows = joined([np.empty(0, INTERRUPTION), *found])
         return select(rows, np.lexsort((rows["level"], rows["start_ns"])))
-
-
-def _last_end_ns(table: Interruptions) -> int:
-    return int((table["start_ns"] + table["gross_ns"]).max(initial=0))
 
 
 @dataclass(slots=True)
@@ -77,23 +94,23 @@ class DelayFinder:
     def renumber(self, numbers: npt.NDArray[np.uint32]) -> None:
         """Sources have other numbers from now on: at the place of the one that they had."""
         for ran in self._by_cpu.values():
-            ran.tables = [table.copy() for table in ran.tables]
-            for table in ran.tables:
-                table["source"] = numbers.take(table["source"])
+            for piece in ran.pieces:
+                piece.rows = piece.rows.copy()
+                piece.rows["source"] = numbers.take(piece.rows["source"])
 
     def sources(self) -> set[int]:
         """Numbers of all that ran."""
         return {
             number
             for ran in self._by_cpu.values()
-            for table in ran.tables
-            for number in np.unique(table["source"]).tolist()
+            for piece in ran.pieces
+            for number in np.unique(piece.rows["source"]).tolist()
         }
 
     def with_rows(self, table: Interruptions) -> DelayFinder:
         """Another one that knows these as well."""
         other = DelayFinder(
-            {cpu: _Ran(list(ran.tables), ran.rows) for cpu, ran in self._by_cpu.items()}
+            {cpu: _Ran(list(ran.pieces), ran.rows) for cpu, ran in self._by_cpu.items()}
         )
         other.add(table)
         return other
