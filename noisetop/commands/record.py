@@ -28,7 +28,6 @@ from noisetop.session.options import add_run_arguments
 from noisetop.session.progress import progress_line
 from noisetop.session.traced_run import RunResult, TracedRun
 from noisetop.summary.worst import WORST_KEPT, summarize_with_worst, with_external
-from noisetop.text.units import format_count, format_ns
 from noisetop.tracing.tracer import Tracer
 
 NAME = "record"
@@ -139,5 +138,4 @@ def _wait(run: TracedRun, tracer: Tracer, *, quiet: bool) -> None:
 
 def _closing_line(result: RunResult, output: Path) -> str:
     why = f"{result.reason}; " if result.reason else ""
-    events, duration = format_count(result.event_count), format_ns(result.duration_ns)
-    return f"{why}{events} events in {duration}, {result.dropped} dropped: {output}"
+    return f"{why}{result.words}: {output}"

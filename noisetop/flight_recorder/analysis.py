@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from noisetop.counters.calibration import CALIBRATION
+from noisetop.counters.losses import LOSSES
 from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions, interrupting
 from noisetop.events.origin import Origin
 from noisetop.limits.noise_figures import culprit_of, main_culprit
@@ -82,6 +83,7 @@ def _figures_of(recording: Recording, interval: NoiseInterval, table: Interrupti
         _cost_of(summary, interval.noise_ns),
         culprit.path,
         _who(culprit),
+        summary.counters.of(LOSSES).total,
     )
 
 
@@ -100,6 +102,7 @@ def _sum_of(recording: Recording, moment: Moment, table: Interruptions) -> Figur
         _cost_of(summary, net_ns),
         culprit.path,
         _who(culprit),
+        summary.counters.of(LOSSES).total,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ from noisetop.events.layout import Events, Layout
 from noisetop.events.source_names import Names
 from noisetop.flight_recorder.closed_intervals import ClosedIntervals, noise_of
 from noisetop.flight_recorder.window import Chunk
+from noisetop.limits.grammar import path_matches
 from noisetop.recording.moment import SINGLE, SOURCE, TOTAL, WAIT, Moment
 from noisetop.tables.rows import select
 
@@ -124,9 +124,7 @@ class SourceDetector:
             self._matches.clear()
         table = namer.interruptions(select(chunk.events, noise_of(chunk.events, self.layout)))
         for source in namer.sources[len(self._matches) :]:
-            self._matches.append(
-                any(fnmatchcase(mark.join(source.path), self.glob) for mark in (" › ", "/"))
-            )
+            self._matches.append(path_matches(source.path, self.glob))
         found = select(table, np.array(self._matches, bool).take(table["source"]))
         if len(found):
             yield _moment(SOURCE, found[found["net_ns"].argmax()], 0, self.glob)

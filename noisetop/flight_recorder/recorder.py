@@ -81,7 +81,7 @@ class FlightRecorder:
     metadata: Mapping[str, Any]
     """Of every file."""
     notice: Callable[[str], None]
-    passes_over: Callable[[Moment], bool] = lambda moment: False
+    passes_over: Callable[[Moment], bool]
     """Whether a file has the moment already."""
     open_ns: int = 0
     """What goes on for longer than this is told; 0: nothing is."""

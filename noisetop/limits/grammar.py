@@ -41,7 +41,12 @@ class Limit:
 
     def matches(self, path: Sequence[str]) -> bool:
         """Whether the path of a source, joined by › or by /, is what the glob describes."""
-        return any(fnmatchcase(mark.join(path), self.glob) for mark in (" › ", "/"))
+        return path_matches(path, self.glob)
+
+
+def path_matches(path: Sequence[str], glob: str) -> bool:
+    """Whether the path of a source, joined by › or by /, is what the glob describes."""
+    return any(fnmatchcase(mark.join(path), glob) for mark in (" › ", "/"))
 
 
 def parse_limits(text: str) -> tuple[Limit, ...]:

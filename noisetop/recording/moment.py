@@ -80,6 +80,8 @@ class Figures:
     """Path of the source that has most of it; empty: not known."""
     by: str
     """Who is behind that, harmless on a terminal; empty: not known."""
+    lost: int = 0
+    """Records that are missing in the recording."""
 
     def as_dict(self) -> dict[str, Any]:
         """As the index of a folder has it."""
@@ -91,6 +93,7 @@ class Figures:
             "cost_ns": self.cost_ns,
             "source": list(self.source),
             "by": self.by,
+            "lost": self.lost,
         }
 
     @classmethod
@@ -105,6 +108,7 @@ class Figures:
             cost_ns=None if cost_ns is None else int(cost_ns),
             source=tuple(map(str, content["source"])),
             by=str(content["by"]),
+            lost=int(content["lost"]),
         )
 
 

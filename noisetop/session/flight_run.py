@@ -113,6 +113,8 @@ class FlightRun:
         if not self._quiet:
             for line in self._closing_lines(recorder, writer):
                 notice(line)
+            if run.result:
+                notice(run.result.words)
         return EXIT_LIMIT if self._hits.hit.is_set() else 0
 
     @property
@@ -215,7 +217,8 @@ def _told(figures: Figures) -> str:
     cost = "" if figures.cost_ns is None else f" (≈{format_ns(figures.cost_ns)})"
     by = f" by {figures.by}" if figures.by else ""
     what = f", {printable(' › '.join(figures.source))}{by}" if figures.source else ""
-    return f"{format_ns(figures.net_ns)}{cost} on CPU {figures.cpu}{what}"
+    lost = f", {figures.lost} dropped" if figures.lost else ""
+    return f"{format_ns(figures.net_ns)}{cost} on CPU {figures.cpu}{what}{lost}"
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from noisetop.session.options import (
 )
 from noisetop.session.run_calibration import RunCalibration
 from noisetop.session.workload import Workload
-from noisetop.text.units import parse_duration
+from noisetop.text.units import format_count, format_ns, parse_duration
 from noisetop.tracing.backend import choose
 from noisetop.tracing.privileges import check_privileges, hidden_names_notice
 from noisetop.tracing.stopper import Stopper, catch_signals
@@ -57,6 +57,12 @@ class RunResult:
     """Records delivered."""
     dropped: int
     """Records lost, as ``Losses.total``."""
+
+    @property
+    def words(self) -> str:
+        """``12.3k events in 10.0 s, 0 dropped``."""
+        events, duration = format_count(self.event_count), format_ns(self.duration_ns)
+        return f"{events} events in {duration}, {self.dropped} dropped"
 
 
 class TracedRun:
