@@ -75,9 +75,10 @@ class Session:
         """``struct noise_event[]`` since the last call, after a pass over the rings. Those of one
         ring come in the order in which they ended. Empty where ``batch_limit`` is 0."""
 
-    def open_records(self) -> tuple[int, bytes]:
-        """Now, in ns, and ``struct noise_event[]`` that end now: threads that delay a victim, waits
-        and sleep that have begun. Raises TracerError."""
+    def open_records(self, until_ns: int, /) -> tuple[bytes, bytes]:
+        """``struct noise_event[]``, two of them. Threads that delay a victim, waits and sleep that
+        have begun, as if they ended at a moment in ns that is past, or, where that is 0, when each
+        CPU was looked at. And the interrupts that those threads are in. Raises TracerError."""
 
     def cpu_counters(self) -> bytes:
         """``struct noise_cpu_counters[]``: one per CPU, the watched ones first. Counts since the

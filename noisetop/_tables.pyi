@@ -55,6 +55,57 @@ class AsOfJoin:
         finds nothing. Raises ValueError where ``out`` has not a row for each key, and MemoryError.
         """
 
+class ThreadTimes:
+    """Sleep, waits and run time of threads, from the records of each.
+
+    A thread is known from its first record on, as if it had lived since the last close. For one
+    object one thread at a time: ValueError where two meet.
+    """
+
+    def __init__(self, start_ns: int, follows: bool, new_mark: int) -> None:
+        """start_ns: as if closed then. follows: a first wake-up ends a sleep; else the thread comes
+        with it. new_mark: what ``slept`` is where a thread was born or came. All times are in ns
+        below 2^64."""
+
+    def account(
+        self,
+        columns: tuple[_Column, _Column, _Column, _Column, _Column, _Column],
+        begins: npt.NDArray[np.uint64],
+        /,
+    ) -> None:
+        """Accounts records in their order.
+
+        columns: tid, CPU, start and end in ns, kind (below), and for how long it slept before, in
+        ns. begins: gets for each where the part of a wait begins that was not accounted before and
+        whose causes are to be found; 2^64 - 1: there is none. Raises ValueError where it has
+        another length, and MemoryError.
+        """
+
+    def ran(self, columns: tuple[_Column, _Column], /) -> None:
+        """Threads (tid, CPU) were seen on a CPU; said of those of which no CPU is known. Raises
+        MemoryError."""
+
+    def close(self, until_ns: int, /) -> tuple[bytes, bytes]:
+        """Tells the time since the last call up to a moment, and forgets threads that have ended.
+
+        Two arrays of int64. A row for each thread: tid, wall, blocked, delay and throttled time in
+        ns, the CPU where it runs (-1: not known), and how many rows of the other array are about
+        it: a CPU (-1: not known) and for how long it ran there, in ns. Raises MemoryError.
+        """
+
+    def forget(self, columns: tuple[_Column], /) -> None:
+        """Right after close(): forgets threads by tid. Raises MemoryError."""
+
+    def tids(self) -> bytes:
+        """All threads that are known, in the order of becoming so, a uint64 each."""
+
+WAITED: int
+WOKEN: int
+THROTTLED: int
+BLOCKED: int
+EXITED: int
+"""Kinds of records: it waited, for any reason, after it was woken, or as its group was throttled;
+it slept; it ended."""
 STEP_BITS: int
 """Linear steps of an octave of a histogram, as a power of two."""
 BUCKETS: int
@@ -114,4 +165,22 @@ def flatten(columns: tuple[_Column, _Column], out: npt.NDArray[np.uint64], /) ->
     first. out: shape (rows, 3), gets start, end and row of each segment, in their order; two rows
     for each interval are always enough. Returns the number of segments. Raises ValueError where
     ``out`` is too small.
+    """
+
+def shares(
+    waits: tuple[_Column, _Column, _Column],
+    segments: tuple[_Column, _Column, _Column],
+    competing: bytes,
+    switch_ns: int,
+    left: npt.NDArray[np.uint64],
+    /,
+) -> bytes:
+    """What took the time of waits.
+
+    waits: owner, start and end in ns, in any order. segments: start and end in ns and kind of what
+    ran, without overlap, in their order. competing: a byte for each kind, not 0: it is another
+    task. left: gets the time of each wait that no segment has; up to ``switch_ns`` of it is given
+    to the kind that competed longest in that wait, if any did. Returns rows of three uint64: owner,
+    kind (their number: nothing) and time in ns, one for each pair that has any. Raises ValueError
+    for a kind without its byte or another length of ``left``, and MemoryError.
     """

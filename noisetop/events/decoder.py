@@ -17,7 +17,7 @@ from noisetop.events.origin import OriginJoin
 from noisetop.events.source_names import Namer, Names
 from noisetop.events.task_names import TaskNames
 from noisetop.events.trigger_join import RECENT_NS, TriggerJoin
-from noisetop.events.victim_time import VictimBook
+from noisetop.events.victim_book import VictimBook
 from noisetop.events.waits import WaitBook
 from noisetop.events.waits_by_time import WaitsByTime
 from noisetop.tables.intervals import union_ns
@@ -154,10 +154,13 @@ class RecordReader:
         settled_ns = None if batch.last else batch.complete_ns - _SETTLED_NS
         return joined([table, self.victims.settle(settled_ns)])
 
-    def settle(self, opened: Events, until_ns: int) -> tuple[Interruptions, Interruptions]:
+    def settle(
+        self, opened: Events, above: Events, until_ns: int
+    ) -> tuple[Interruptions, Interruptions]:
         """Settles what ended by a moment up to which read() was complete. ``opened`` are records of
-        what has not ended, as if it ended now. Returns the threads among all that went on then, and
-        rows for what nothing accounts for."""
+        what has not ended, as if it ended when it was looked at, later than that moment, and
+        ``above`` of what its threads were in then. Returns the threads among all that went on at
+        that moment, and rows for what nothing accounts for."""
         is_wait = opened["flags"] & self.layout.flags["WAIT"] != 0
         ended = self._threads_before(self._held, until_ns)
         frames = self._threads_before(select(opened, ~is_wait), until_ns)
@@ -165,15 +168,16 @@ class RecordReader:
         known = set(zip(*self._keys(ended), strict=True))
         going_on = [key not in known for key in zip(*self._keys(frames), strict=True)]
         frames = joined([ended, select(frames, np.array(going_on, bool))]).copy()
+        later = joined([self._held, above])
         for frame in frames:
-            self._cut(frame, until_ns)
+            self._cut(frame, later, until_ns)
         table = self.namer.interruptions(frames)
         table["trigger"], table["trigger_ns"] = self.join.join(frames)
         table["origin"] = self.origin.origins(table)
         waits = WaitsByTime(self.layout, [select(opened, is_wait), self._held_waits])
         return table, self.victims.settle(until_ns, table, waits.going_on(until_ns))
 
-    def _cut(self, frame: np.void, until_ns: int) -> None:
+    def _cut(self, frame: np.void, later: Events, until_ns: int) -> None:
         """Gross and net time as they were at a moment: what interrupted the thread after that is no
         part of what is taken off."""
         gross_ns, net_ns = until_ns - int(frame["start_ns"]), int(frame["net_ns"])
@@ -181,9 +185,9 @@ class RecordReader:
         if end_ns <= until_ns:
             return
         mask = np.uint8(0xFF ^ self.layout.entry_mark)
-        inside = (self._held["cpu"] == frame["cpu"]) & (self._held["start_ns"] < end_ns)
-        inside &= self._held["level"] & mask > frame["level"] & mask
-        nested = select(self._held, inside & (self._held["level"] & mask != SIDE_LEVEL))
+        inside = (later["cpu"] == frame["cpu"]) & (later["start_ns"] < end_ns)
+        inside &= later["level"] & mask > frame["level"] & mask
+        nested = select(later, inside & (later["level"] & mask != SIDE_LEVEL))
         starts = nested["start_ns"].astype(np.int64)
         ends = np.minimum(starts + nested["gross_ns"].astype(np.int64), end_ns)
         later_ns = end_ns - until_ns - union_ns(np.maximum(starts, until_ns), ends)

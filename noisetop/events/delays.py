@@ -1,10 +1,10 @@
-"""What ran while victims waited for a CPU: the time of each wait, by what took it."""
+"""What ran lately, for those that waited for a CPU meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +17,26 @@ KEPT_NS = 10_000_000_000
 """How far back a wait finds what ran; what took the time of one that began earlier is not known."""
 _KEPT_ROWS = 1 << 20
 
-Times = npt.NDArray[np.int64]
+Moments = npt.NDArray[np.uint64]
 
 
-class Delays(NamedTuple):
-    """What took the time of some waits on one CPU."""
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What ran on one CPU in some time."""
 
     kinds: list[Any]
     """What can have taken it, as the caller told of each interruption."""
-    ns: Times
-    """Shape (waits, kinds)."""
-    gaps: Times
-    """Shape (gaps, 2): start and end of each stretch in which nothing is known to have run."""
+    columns: tuple[Moments, Moments, Moments]
+    """Start, end and place in ``kinds`` of each stretch in which one of them was the innermost, in
+    their order."""
+
+    def gaps(self, start_ns: int, end_ns: int) -> Moments:
+        """Shape (gaps, 2): start and end of each stretch in which nothing is known to have run."""
+        starts, ends, _ = self.columns
+        begins = np.concatenate([np.array([start_ns], np.uint64), ends])
+        until = np.concatenate([starts, np.array([end_ns], np.uint64)])
+        some = until > begins
+        return np.stack([begins[some], until[some]], axis=1)
 
 
 @dataclass(slots=True)
@@ -52,7 +60,7 @@ class _Piece:
 
 
 @dataclass(slots=True)
-class _Ran:
+class _Lately:
     """What ran on one CPU lately."""
 
     pieces: list[_Piece] = field(default_factory=list)
@@ -81,15 +89,15 @@ class _Ran:
 
 @dataclass(slots=True)
 class DelayFinder:
-    """Remembers what ran, and cuts waits into it."""
+    """Remembers what ran."""
 
-    _by_cpu: dict[int, _Ran] = field(default_factory=dict)
+    _by_cpu: dict[int, _Lately] = field(default_factory=dict)
 
     def add(self, table: Interruptions) -> None:
         """Takes interruptions, those on an idle CPU included."""
         running = select(table, table["level"] != SIDE_LEVEL)
         for cpu in np.unique(running["cpu"]).tolist():
-            self._by_cpu.setdefault(cpu, _Ran()).add(select(running, running["cpu"] == cpu))
+            self._by_cpu.setdefault(cpu, _Lately()).add(select(running, running["cpu"] == cpu))
 
     def renumber(self, numbers: npt.NDArray[np.uint32]) -> None:
         """Sources have other numbers from now on: at the place of the one that they had."""
@@ -110,7 +118,7 @@ class DelayFinder:
     def with_rows(self, table: Interruptions) -> DelayFinder:
         """Another one that knows these as well."""
         other = DelayFinder(
-            {cpu: _Ran(list(ran.pieces), ran.rows) for cpu, ran in self._by_cpu.items()}
+            {cpu: _Lately(list(ran.pieces), ran.rows) for cpu, ran in self._by_cpu.items()}
         )
         other.add(table)
         return other
@@ -120,43 +128,18 @@ class DelayFinder:
         for ran in self._by_cpu.values():
             ran.forget(now_ns - KEPT_NS)
 
-    def delays(
-        self, cpu: int, starts: Times, ends: Times, kind_of: Callable[[Interruptions], list[Any]]
-    ) -> Delays:
-        """Cuts waits on one CPU, given by start and end in ns. ``kind_of`` tells of each
-        interruption, in a table, what counts as one; anything that can be a key."""
-        ran = self._by_cpu.get(cpu, _Ran())
-        table = ran.between(int(starts.min()), int(ends.max()))
-        segments = _flat(table)
-        numbers: dict[Hashable, int] = {}
-        of_row = np.array(
-            [numbers.setdefault(kind, len(numbers)) for kind in kind_of(table)], np.int64
-        )
-        number = of_row[segments[:, 2]]
-        ns = np.empty((len(starts), len(numbers)), np.int64)
-        for kind in range(len(numbers)):
-            mine = segments[number == kind]
-            ns[:, kind] = _passed(mine, ends) - _passed(mine, starts)
-        return Delays(list(numbers), ns, _gaps(segments, int(starts.min()), int(ends.max())))
-
-
-def _flat(table: Interruptions) -> Times:
-    """Start, end and row of each stretch in which one row was the innermost."""
-    out = np.empty((2 * len(table) + 1, 3), np.uint64)
-    count = flatten((table["start_ns"], table["start_ns"] + table["gross_ns"]), out)
-    return out[:count].astype(np.int64)
-
-
-def _passed(segments: Times, moments: Times) -> Times:
-    """Time of these segments up to each moment; they do not overlap and are in order."""
-    sums = np.concatenate([[0], np.cumsum(segments[:, 1] - segments[:, 0])])
-    begun = np.searchsorted(segments[:, 0], moments, "right")
-    last_end = np.concatenate([[0], segments[:, 1]])[begun]
-    return np.asarray(sums[begun] - np.maximum(last_end - moments, 0), np.int64)
-
-
-def _gaps(segments: Times, start_ns: int, end_ns: int) -> Times:
-    begins = np.concatenate([[start_ns], segments[:, 1]])
-    ends = np.concatenate([segments[:, 0], [end_ns]])
-    found = np.stack([begins, ends], axis=1)
-    return np.asarray(found[ends > begins], np.int64)
+    def between(
+        self,
+        cpu: int,
+        start_ns: int,
+        end_ns: int,
+        kinds_of: Callable[[Interruptions], tuple[list[Any], Moments]],
+    ) -> Ran:
+        """What ran on a CPU from one moment to another. ``kinds_of`` tells of a table what counts
+        as one, and which of these each row is."""
+        table = self._by_cpu.get(cpu, _Lately()).between(start_ns, end_ns)
+        kinds, of_row = kinds_of(table)
+        segments = np.empty((2 * len(table) + 1, 3), np.uint64)
+        count = flatten((table["start_ns"], table["start_ns"] + table["gross_ns"]), segments)
+        starts, ends, rows = segments[:count].T
+        return Ran(kinds, (starts, ends, of_row.take(rows.astype(np.int64))))

@@ -13,7 +13,6 @@
 #include "affinity.h"
 #include "clock.h"
 #include "cpu_counters.h"
-#include "open_records.h"
 
 #define SPOOL_BLOCK_BYTES (1u << 20)
 #define SPOOL_EARLY_BYTES (64u << 20)
@@ -312,7 +311,7 @@ void drain__stop(struct drain *d)
 		return;
 	pthread_mutex_lock(&d->lock);
 	d->window_end_ns = cpu_counters__read_at_once(d->rings, d->closing);
-	open_records__collect(d->rings, d->config.tasks_fd, d->window_end_ns, &d->open);
+	open_records__collect(&d->config.open, d->rings, d->window_end_ns, &d->open, NULL);
 	d->stopping = true;
 	pthread_cond_signal(&d->wake);
 	pthread_mutex_unlock(&d->lock);

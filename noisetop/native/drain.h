@@ -13,13 +13,14 @@
 
 #include "block_file.h"
 #include "buffer.h"
+#include "open_records.h"
 #include "rings.h"
 
 struct drain_config {
 	int spool_fd; /* -1: no recording */
 	int cpu;      /* -1: leave the thread where its creator may run */
-	int tasks_fd; /* the map noise_tasks */
 	uint64_t interval_ns;
+	struct open_records open;
 	size_t batch_limit; /* bytes kept for Python, further events are lost; 0: keep none */
 };
 

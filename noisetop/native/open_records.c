@@ -3,49 +3,71 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <bpf/bpf.h>
 
+#include "clock.h"
+
 #define TASKS_AT_ONCE 4096
-#define TRIES 8
+#define TRIES 64
+
+/* A CPU as it was at a moment. */
+struct moment {
+	struct noise_cpu state;
+	uint64_t now_ns;
+};
 
 static bool is_open(const struct noise_cpu *state, uint32_t level)
 {
 	return state->open_levels & 1u << level;
 }
 
+static bool is_still(const volatile struct noise_cpu *now, const struct noise_cpu *copy)
+{
+	return now->open_levels == copy->open_levels && now->closed_ns == copy->closed_ns &&
+	       now->nmi_closed_ns == copy->nmi_closed_ns && now->tid == copy->tid;
+}
+
 /* The CPU writes on meanwhile: a copy counts if nothing was opened or closed while it was made. */
-static bool copy_state(const struct noise_cpu *state, struct noise_cpu *copy)
+static bool copy_state(const struct noise_cpu *state, struct moment *moment)
 {
 	for (int i = 0; i < TRIES; i++) {
-		memcpy(copy, (const void *)state, sizeof(*copy));
+		memcpy(&moment->state, (const void *)state, sizeof(moment->state));
+		moment->now_ns = monotonic_ns();
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (copy->open_levels == __atomic_load_n(&state->open_levels, __ATOMIC_RELAXED) &&
-		    copy->closed_ns == __atomic_load_n(&state->closed_ns, __ATOMIC_RELAXED))
+		if (is_still(state, &moment->state))
 			return true;
 	}
 	return false;
 }
 
-/* What ran inside of a frame so far: what was closed, and the frame above it that is open. */
-static uint64_t net_of(const struct noise_cpu *state, uint32_t level, uint64_t now_ns,
-		       uint64_t above_ns)
+/* The gross time of a frame so far; 0: it began after that moment. */
+static uint64_t gross_of(const struct moment *m, uint32_t level)
 {
-	const struct noise_frame *frame = &state->frames[level];
-	uint64_t gross_ns = now_ns - frame->start_ns;
-	uint64_t nested_ns = state->closed_ns + state->nmi_closed_ns - frame->closed_ns + above_ns;
+	uint64_t start_ns = m->state.frames[level].start_ns;
+	return is_open(&m->state, level) && start_ns < m->now_ns ? m->now_ns - start_ns : 0;
+}
+
+/* Without what ran inside of it so far: what was closed, and what is open above it. */
+static uint64_t net_of(const struct moment *m, uint32_t level, uint64_t above_ns)
+{
+	const struct noise_cpu *state = &m->state;
+	uint64_t closed_ns = state->closed_ns + state->nmi_closed_ns;
+	uint64_t nested_ns = closed_ns - state->frames[level].closed_ns + above_ns;
+	uint64_t gross_ns = gross_of(m, level);
 	return nested_ns < gross_ns ? gross_ns - nested_ns : 0;
 }
 
-static int append_frame(const struct noise_cpu *state, uint32_t level, uint64_t now_ns,
-			uint64_t net_ns, struct buffer *out)
+static int append_frame(const struct moment *m, uint32_t level, uint64_t net_ns, struct buffer *out)
 {
+	const struct noise_cpu *state = &m->state;
 	const struct noise_frame *frame = &state->frames[level];
 	struct noise_event event = {
 		.start_ns = frame->start_ns,
-		.gross_ns = now_ns - frame->start_ns,
+		.gross_ns = gross_of(m, level),
 		.net_ns = net_ns,
 		.id = frame->id,
 		.tid = state->tid,
@@ -67,22 +89,70 @@ static int append_frame(const struct noise_cpu *state, uint32_t level, uint64_t 
 	return buffer__append(out, &event, sizeof(event));
 }
 
-/* The thread that runs on a CPU, and its work item. */
-static int append_cpu(const struct noise_cpu *state, uint64_t now_ns, struct buffer *out)
+static void read_name(uint32_t tid, char name[NOISE_COMM_LEN])
 {
-	struct noise_cpu copy;
-	uint64_t work_ns = 0;
-	if (!is_open(state, NOISE_LEVEL_THREAD) || !copy_state(state, &copy) ||
-	    !is_open(&copy, NOISE_LEVEL_THREAD) ||
-	    copy.frames[NOISE_LEVEL_THREAD].start_ns >= now_ns)
-		return 0;
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/%u/comm", tid);
+	FILE *file = fopen(path, "re");
+	memset(name, 0, NOISE_COMM_LEN);
+	if (!file)
+		return;
+	if (fgets(name, NOISE_COMM_LEN, file))
+		name[strcspn(name, "\n")] = '\0';
+	fclose(file);
+}
+
+/* The thread was alone when it came, and a victim waits for it since: as thread_delayed() in
+ * bpf/thread.bpf.c opens its frame when it leaves. */
+static void open_delaying(const struct open_records *request, struct moment *m)
+{
+	struct noise_cpu *state = &m->state;
+	struct noise_frame *frame = &state->frames[NOISE_LEVEL_THREAD];
+	if (is_open(state, NOISE_LEVEL_THREAD) || (int32_t)state->waiting <= 0 || !state->tid ||
+	    !state->synced || state->wait_since_ns >= m->now_ns)
+		return;
+	uint64_t waited_ns = m->now_ns - state->wait_since_ns;
+	uint64_t closed_ns = state->closed_ns + state->nmi_closed_ns;
+	struct noise_task known;
+	bool self =
+		!request->any_task && !bpf_map_lookup_elem(request->tasks_fd, &state->tid, &known);
+	*frame = (struct noise_frame){
+		.start_ns = state->wait_since_ns,
+		.closed_ns = closed_ns - state->wait_closed_ns > waited_ns ? closed_ns - waited_ns
+									   : state->wait_closed_ns,
+		.id = state->tid,
+		.object = (uint64_t)(self ? NOISE_FLAG_SELF : 0) << 32 | state->waiting_tid,
+		.source = request->thread_source,
+		.marked = 1,
+	};
+	read_name(state->tid, state->comm);
+	state->open_levels |= 1u << NOISE_LEVEL_THREAD;
+}
+
+/* The thread that runs on a CPU, its work item, and what interrupts them. */
+static int append_cpu(const struct open_records *request, const struct noise_cpu *state,
+		      uint64_t until_ns, struct buffer *out, struct buffer *above)
+{
+	struct moment m;
+	uint64_t above_ns = 0;
 	int err = 0;
-	if (is_open(&copy, NOISE_LEVEL_WORK) && copy.frames[NOISE_LEVEL_WORK].start_ns < now_ns) {
-		work_ns = net_of(&copy, NOISE_LEVEL_WORK, now_ns, 0);
-		err = append_frame(&copy, NOISE_LEVEL_WORK, now_ns, work_ns, out);
+	if (!copy_state(state, &m))
+		return 0;
+	if (until_ns && m.now_ns > until_ns)
+		m.now_ns = until_ns;
+	open_delaying(request, &m);
+	if (!gross_of(&m, NOISE_LEVEL_THREAD))
+		return 0;
+	for (int level = NOISE_LEVELS - 1; level >= 0 && !err; level--) {
+		if (!gross_of(&m, level))
+			continue;
+		uint64_t net_ns = net_of(&m, level, above_ns);
+		bool is_thread = level == NOISE_LEVEL_THREAD || level == NOISE_LEVEL_WORK;
+		if (is_thread || above)
+			err = append_frame(&m, level, net_ns, is_thread ? out : above);
+		above_ns += net_ns;
 	}
-	uint64_t net_ns = net_of(&copy, NOISE_LEVEL_THREAD, now_ns, work_ns);
-	return err ? err : append_frame(&copy, NOISE_LEVEL_THREAD, now_ns, net_ns, out);
+	return err;
 }
 
 /* Its wait, or its sleep. */
@@ -127,11 +197,12 @@ static int append_tasks(int tasks_fd, uint64_t now_ns, struct buffer *out)
 	return err;
 }
 
-int open_records__collect(const struct rings *rings, int tasks_fd, uint64_t now_ns,
-			  struct buffer *out)
+int open_records__collect(const struct open_records *request, const struct rings *rings,
+			  uint64_t until_ns, struct buffer *out, struct buffer *above)
 {
+	uint64_t now_ns = until_ns ? until_ns : monotonic_ns();
 	int err = 0;
 	for (size_t i = 0; i < rings->watched_count && !err; i++)
-		err = append_cpu(&rings->states[i], now_ns, out);
-	return err ? err : append_tasks(tasks_fd, now_ns, out);
+		err = append_cpu(request, &rings->states[i], until_ns, out, above);
+	return err ? err : append_tasks(request->tasks_fd, now_ns, out);
 }

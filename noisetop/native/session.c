@@ -85,7 +85,11 @@ static int session_open(struct session *session, const struct tracer_config *con
 		err = tracer__load(t, &error);
 	Py_END_ALLOW_THREADS;
 	if (!err) {
-		t->drain.config.tasks_fd = bpf_map__fd(t->skeleton->maps.noise_tasks);
+		t->drain.config.open = (struct open_records){
+			.tasks_fd = bpf_map__fd(t->skeleton->maps.noise_tasks),
+			.any_task = config->victims == NOISE_VICTIMS_USERS,
+			.thread_source = t->skeleton->rodata_sources->noise_source_thread.id,
+		};
 		err = drain__start(&t->drain);
 		error.step = "thread";
 	}
@@ -211,23 +215,25 @@ static PyObject *session_read(PyObject *self, PyObject *unused)
 	return bytes;
 }
 
-/* What is open now, as records that end now. */
-static PyObject *session_open_records(PyObject *self, PyObject *unused)
+/* What is open, as records that end at a moment, or where that is 0 when it was looked at. */
+static PyObject *session_open_records(PyObject *self, PyObject *args)
 {
+	unsigned long long until_ns;
 	struct tracer *t = tracer_of(self);
-	if (!t)
+	if (!t || !PyArg_ParseTuple(args, "K", &until_ns))
 		return NULL;
-	struct buffer records = {0};
-	uint64_t now_ns = monotonic_ns();
+	struct buffer records = {0}, above = {0};
 	int err;
 	Py_BEGIN_ALLOW_THREADS;
-	err = open_records__collect(&t->rings, t->drain.config.tasks_fd, now_ns, &records);
+	err = open_records__collect(&t->drain.config.open, &t->rings, until_ns, &records, &above);
 	Py_END_ALLOW_THREADS;
 	PyObject *result =
 		err ? raise_error(err, "open", "")
-		    : Py_BuildValue("Ky#", (unsigned long long)now_ns,
-				    records.data ? records.data : "", (Py_ssize_t)records.size);
+		    : Py_BuildValue("y#y#", records.data ? records.data : "",
+				    (Py_ssize_t)records.size, above.data ? above.data : "",
+				    (Py_ssize_t)above.size);
 	free(records.data);
+	free(above.data);
 	return result;
 }
 
@@ -472,7 +478,8 @@ static PyMethodDef methods[] = {
 	{"append", session_append, METH_VARARGS, "append(kind, payload) -> None"},
 	{"translation_unit", session_translation_unit, METH_NOARGS, "translation_unit() -> dict"},
 	{"load_program", session_load_program, METH_VARARGS, "load_program(name, code) -> None"},
-	{"open_records", session_open_records, METH_NOARGS, "open_records() -> tuple[int, bytes]"},
+	{"open_records", session_open_records, METH_VARARGS,
+	 "open_records(until_ns) -> tuple[bytes, bytes]"},
 	{"add_victim", session_add_victim, METH_O, "add_victim(number) -> None"},
 	{"enable_stats", session_enable_stats, METH_NOARGS, "enable_stats() -> int"},
 	{"close", session_close, METH_NOARGS, "close() -> None\n\nDetaches and unloads."},

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from noisetop.events.decoder import RecordReader
 from noisetop.events.interruption import Interruptions
-from noisetop.events.victim_time import VictimBook, VictimTime
+from noisetop.events.victim_book import VictimBook
+from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait, WaitBook
 from noisetop.events.waits_by_time import WaitsByTime
 
@@ -30,7 +31,7 @@ class ThreadAccounts:
 
     reader: RecordReader
     follows: bool
-    """See noisetop.events.victim_time.VictimBook."""
+    """See noisetop.events.victim_book.VictimBook."""
     chunks: Callable[[], Iterator[Interruptions]]
     """All interruptions as Recording.read_chunks, but for unattributed time."""
     _book: VictimBook | None = None

@@ -112,7 +112,7 @@ class Tracer:
     _isolation: IsolationWatch = field(init=False)
     _names_writer: NamesWriter | None = None
     _complete_ns: int = 0
-    _opened: Events = field(init=False)
+    _opened: tuple[Events, Events] = field(init=False)
     """What went on when read() began, where the reader splits."""
     _lost: tuple[str, ...] = ()
     _not_taken: frozenset[str] = frozenset()
@@ -365,7 +365,9 @@ class Tracer:
         self._complete_ns = complete_ns = time.monotonic_ns()
         if self.reader.splits and not self.end_ns:
             # Before the rings are read: what ends meanwhile would be in neither.
-            _, self._opened = self.open_records()
+            opened, above = self._session.open_records(0)
+            event = self.layout.event
+            self._opened = np.frombuffer(opened, event), np.frombuffer(above, event)
         records = np.frombuffer(self._session.read(), self.layout.event)
         batch = self.reader.take(records, last=bool(self.end_ns), complete_ns=complete_ns)
         table = self.reader.join_triggers(batch)
@@ -394,7 +396,8 @@ class Tracer:
 
     def open_records(self) -> tuple[int, Events]:
         """A moment (CLOCK_MONOTONIC, ns), and records of what goes on then, as if it ended."""
-        now_ns, opened = self._session.open_records()
+        now_ns = time.monotonic_ns()
+        opened, _ = self._session.open_records(now_ns)
         return now_ns, np.frombuffer(opened, self.layout.event)
 
     @property
@@ -407,7 +410,7 @@ class Tracer:
     def settle(self) -> tuple[int, Interruptions, Interruptions]:
         """After read(), where that is not the last one: up to when it was complete, the threads
         that went on then, and rows for what nothing accounts for."""
-        return self._complete_ns, *self.reader.settle(self._opened, self._complete_ns)
+        return self._complete_ns, *self.reader.settle(*self._opened, self._complete_ns)
 
     def write_head(self, head: bytes) -> None:
         """Begins the recording. Raises OSError when the file takes no more."""

@@ -84,7 +84,7 @@ def test_a_wait_that_ends_later_still_knows_who_ran() -> None:
     one.forget(kept, lambda tid: False, 0)
     assert UNATTRIBUTED in one.namer.sources
     one.read(waited(1_000_000), waited(1_200_000), last=False, complete_ns=2_000_000)
-    one.settle(events(), 2_000_000)
+    one.settle(events(), events(), 2_000_000)
     (time,) = one.victims.close(2_000_000).values()
     assert time.contention == {
         Source(("thread", "daemon")): 100_000,
@@ -97,7 +97,7 @@ def test_threads_whose_end_was_not_told_are_forgotten() -> None:
     one = reader()
     one.splits = True
     one.read(ran("daemon", 0), waited(0), last=False, complete_ns=SECOND_NS)
-    one.settle(events(), SECOND_NS)
+    one.settle(events(), events(), SECOND_NS)
     assert set(one.victims.close(SECOND_NS)) == {VICTIM}
     one.forget(kept, lambda tid: tid == VICTIM, 0)
     assert set(one.victims.close(2 * SECOND_NS)) == {VICTIM}

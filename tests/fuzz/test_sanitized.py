@@ -18,7 +18,8 @@ import numpy as np
 from tests.fuzz.worker import load_tables
 
 load_tables(Path(sys.argv[1]))
-from noisetop._tables import AsOfJoin, Groups, add_gaps, add_up, buckets, crc32c, split_by_kind
+from noisetop._tables import AsOfJoin, Groups, ThreadTimes
+from noisetop._tables import add_gaps, add_up, buckets, crc32c, shares, split_by_kind
 assert crc32c(b"123456789") == 0xE3069283
 
 EDGES = [0, 1, 255, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
@@ -36,7 +37,16 @@ for _ in range(300):
     sums = np.zeros((groups, 4), np.int64)
     sums[:, 1] = 2**63 - 1
     join, encoder = AsOfJoin(16, random.choice(EDGES), random.choice([0, 1, 2**32 - 1])), Groups(2)
+    times = ThreadTimes(random.choice(EDGES), random.choice([True, False]), 1)
     calls = [
+        lambda: times.account((column(np.uint32), column(np.uint16), column(), column(),
+                               column(np.uint8), column()), np.zeros(rows, np.uint64)),
+        lambda: times.ran((column(np.uint32), column(np.uint16))),
+        lambda: times.close(random.choice(EDGES)),
+        lambda: times.forget((column(),)),
+        lambda: times.tids(),
+        lambda: shares((column(), column(), column()), (column(), column(), number),
+                       random.randbytes(groups), random.choice(EDGES), np.zeros(rows, np.uint64)),
         lambda: add_up((number, column(), column()), sums, random.choice([None, histogram])),
         lambda: add_gaps((number, column()), last, histogram),
         lambda: buckets(column(), np.zeros(rows, np.int64)),

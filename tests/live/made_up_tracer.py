@@ -112,7 +112,7 @@ class MadeUpTracer:
 
     def settle(self) -> tuple[int, Interruptions, Interruptions]:
         none = np.empty(0, LAYOUT.event)
-        return self.now_ns, *self.reader.settle(none, self.now_ns)
+        return self.now_ns, *self.reader.settle(none, none, self.now_ns)
 
 
 class _NeverStops:

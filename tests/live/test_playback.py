@@ -110,7 +110,7 @@ class _Spanning(MadeUpTracer):
 
     def settle(self) -> tuple[int, Interruptions, Interruptions]:
         opened = self._long(self.second - 1, self.now_ns)
-        return self.now_ns, *self.reader.settle(opened, self.now_ns)
+        return self.now_ns, *self.reader.settle(opened, opened[:0], self.now_ns)
 
 
 def test_every_period_is_what_the_live_view_showed(tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ static PyMethodDef methods[] = {
 	 "add_up((groups, durations, starts), sums, histogram) -> None"},
 	{"flatten", tables_flatten, METH_VARARGS,
 	 "flatten((starts, ends), out) -> int\n\nNested intervals as segments."},
+	{"shares", tables_shares, METH_VARARGS,
+	 "shares((owners, starts, ends), (starts, ends, kinds), competing, switch_ns, left) -> "
+	 "bytes\n\nWhat took the time of waits."},
 	{"add_gaps", tables_add_gaps, METH_VARARGS,
 	 "add_gaps((groups, starts), last, histogram) -> None"},
 	{"buckets", tables_buckets, METH_VARARGS, "buckets(durations, out) -> None"},
@@ -21,7 +24,7 @@ static PyMethodDef methods[] = {
 
 static int execute(PyObject *module)
 {
-	if (groups__add_to(module) || as_of_join__add_to(module) ||
+	if (groups__add_to(module) || as_of_join__add_to(module) || thread_times__add_to(module) ||
 	    PyModule_AddIntConstant(module, "STEP_BITS", HISTOGRAM_STEP_BITS) ||
 	    PyModule_AddIntConstant(module, "BUCKETS", HISTOGRAM_BUCKETS))
 		return -1;
