@@ -71,8 +71,9 @@ def culprits(shares: Iterable[Share], evidence: Evidence) -> tuple[Culprit, ...]
 
 def _culprit(parts: list[_Part], evidence: Evidence) -> Culprit:
     costs: dict[str, int] = {}
+    any_starter = any(part.starter for part in parts)
     for part in parts:
-        if part.starter or not any(one.starter for one in parts):
+        if part.starter or not any_starter:
             costs[part.name] = costs.get(part.name, 0) + part.cost_ns
     names = sorted(costs, key=lambda name: (-costs[name], name))
     key, label = parts[0].key, max(parts, key=lambda part: part.cost_ns).label
@@ -80,7 +81,7 @@ def _culprit(parts: list[_Part], evidence: Evidence) -> Culprit:
     starts = sum(
         one.starts for one in evidence.short_lived if one.starter == pid and one.name in costs
     )
-    rate = starts * 1e9 / evidence.duration_ns if any(part.starter for part in parts) else 0.0
+    rate = starts * 1e9 / evidence.duration_ns if any_starter else 0.0
     if rate:
         more = ", …" if len(names) > _TOLD else ""
         by = evidence.directory.describe_process(pid)

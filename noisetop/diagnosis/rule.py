@@ -61,11 +61,9 @@ class Match:
         found = []
         for share in shares:
             path = share.cause
-            if share.poses:
-                continue
             if path not in like:
                 like[path] = self._like(path)
-            if like[path] and self._sent(share) and self._whose(share):
+            if like[path] and not share.poses and self._sent(share) and self._whose(share):
                 found.append(share)
         return found
 

@@ -274,7 +274,7 @@ def _merged(parts: Iterable[SourceSummary]) -> tuple[SourceSummary, ...]:
     merged: dict[tuple[Source, Origin, str], list[SourceSummary]] = {}
     for part in parts:
         merged.setdefault((part.source, part.origin, part.aside), []).append(part)
-    return _largest_first(merge(same) for same in merged.values())
+    return _largest_first(merge(same) if len(same) > 1 else same[0] for same in merged.values())
 
 
 def merge(parts: Sequence[SourceSummary]) -> SourceSummary:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,14 +75,14 @@ def largest_first(parts: Iterable[TriggerSummary]) -> tuple[TriggerSummary, ...]
 
 def _bounded(parts: Iterable[TriggerSummary], kept: int = KEPT) -> tuple[TriggerSummary, ...]:
     """Largest first; what is beyond the largest ``kept`` joins OTHERS. No trigger comes twice."""
-    merged = {part.trigger: part for part in parts}
-    others = merged.pop(OTHERS, None)
-    ordered = sorted(merged.values(), key=_order)
-    if len(ordered) <= kept and others is None:
-        return tuple(ordered)
-    rest = [*ordered[kept:], *([others] if others else [])]
-    shown = [*ordered[:kept], *([summed(OTHERS, rest)] if rest else [])]
-    return tuple(sorted(shown, key=_order))
+    ordered: list[TriggerSummary] = []
+    rest: list[TriggerSummary] = []
+    for part in sorted(parts, key=_order):
+        is_kept = len(ordered) < kept and part.trigger != OTHERS
+        (ordered if is_kept else rest).append(part)
+    if rest:
+        ordered = sorted([*ordered, summed(OTHERS, rest)], key=_order)
+    return tuple(ordered)
 
 
 def _order(one: TriggerSummary) -> tuple[int, int, Trigger]:
@@ -169,18 +169,23 @@ class TriggerTotals:
         cost of a row."""
         sums, entries = self._sums.tolist(), self._entries.tolist()
         return {
-            row: _bounded(
-                (
-                    TriggerSummary(
-                        OTHERS if group == _REST else self._groups[group],
-                        sums[slot][COUNT],
-                        sums[slot][TOTAL],
-                        sums[slot][LARGEST],
-                        cost_of(sums[slot][TOTAL], entries[slot], entry_of(row)),
-                    )
-                    for group, slot in slots.items()
-                ),
-                self.kept,
-            )
+            row: _bounded(self._of_row(slots, sums, entries, entry_of(row)), self.kept)
             for row, slots in self._slots.items()
         }
+
+    def _of_row(
+        self,
+        slots: Mapping[int, int],
+        sums: Sequence[Sequence[int]],
+        entries: Sequence[int],
+        entry: EntryCost | None,
+    ) -> Iterator[TriggerSummary]:
+        for group, slot in slots.items():
+            net_ns = sums[slot][TOTAL]
+            yield TriggerSummary(
+                OTHERS if group == _REST else self._groups[group],
+                sums[slot][COUNT],
+                net_ns,
+                sums[slot][LARGEST],
+                cost_of(net_ns, entries[slot], entry),
+            )
