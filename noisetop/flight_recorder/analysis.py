@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from noisetop.counters.calibration import CALIBRATION
 from noisetop.counters.losses import LOSSES
 from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions, interrupting
+from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import Origin
+from noisetop.events.victim_time import VictimTime
+from noisetop.flight_recorder.needed import needed_records
 from noisetop.limits.noise_figures import culprit_of, main_culprit
 from noisetop.limits.outcome import Culprit
 from noisetop.recording.moment import ANY_CPU, SOURCE, TOTAL, WAIT, Figures, Moment
+from noisetop.recording.raw_file import read_spool
 from noisetop.recording.recording import Recording
 from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.max_single import LongestIntervals, NoiseInterval
@@ -32,13 +38,15 @@ class Analysis:
     """None: the moment was none; what was found belongs to the victim itself."""
 
 
-def analyse(recording: Recording, moment: Moment) -> Analysis:
-    """Reads the recording once. Raises NoisetopError where it is damaged."""
-    if recording.accounts is not None and not Claims.of(recording.metadata).any_task:
-        # Where the time of threads went takes most of the reading, and tells no victim here.
-        recording = replace(recording, read_chunks=recording.accounts.chunks)
+def analyse(path: Path, moment: Moment) -> Analysis:
+    """Reads what tells about the moment. Raises NoisetopError where the file is damaged."""
+    recording = read_spool(path, partial(_needed, moment))
+    assert recording.accounts is not None
+    # What ran outside of the moment is left out, so waits have no causes here.
+    recording = replace(recording, read_chunks=recording.accounts.chunks)
     tables = [_inside(chunk, moment) for chunk in recording.all_chunks()]
     table = joined([np.empty(0, INTERRUPTION), *tables])
+    recording = replace(recording, victims=_victims_of(recording))
     whose = cpu_victims_of(recording)
     external = select(table, table["origin"] != Origin.SELF)
     external = without_aside(external, recording.sources, whose, recording.directory)
@@ -54,6 +62,21 @@ def analyse(recording: Recording, moment: Moment) -> Analysis:
     intervals = LongestIntervals(1)
     intervals.add(outermost)
     return Analysis(whose, _figures_of(recording, intervals.worst()[0], external))
+
+
+def _needed(moment: Moment, layout: Layout, events: Events) -> Events:
+    place = moment.cpu, moment.start_ns, moment.end_ns
+    return needed_records(layout, events, *place, waits=True)
+
+
+def _victims_of(recording: Recording) -> dict[int, VictimTime]:
+    """For how long each victim ran, and where, by its waits."""
+    accounts = recording.accounts
+    if accounts is None or not Claims.of(recording.metadata).any_task:
+        return {}
+    accounts.begin(recording.start_ns)
+    none = np.empty(0, INTERRUPTION)
+    return dict(accounts.account((), none, recording.end_ns, last=True).victims)
 
 
 def _inside(chunk: Interruptions, moment: Moment) -> Interruptions:

@@ -13,6 +13,7 @@ from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import Origin
 from noisetop.events.source_names import Names
 from noisetop.events.task_directory import Details, TaskDirectory
+from noisetop.flight_recorder.needed import needed_records
 from noisetop.summary.cpu_victim import CpuVictims
 from noisetop.summary.max_single import LongestIntervals, NoiseInterval
 from noisetop.summary.worst import without_aside
@@ -50,7 +51,7 @@ class Judge:
     ) -> list[NoiseInterval]:
         reader = RecordReader(self.layout, self.names, own_pid=self.own_pid)
         reader.restart(start_ns)
-        rows = [self._needed(piece, cpu, start_ns, end_ns) for piece in pieces]
+        rows = [needed_records(self.layout, one, cpu, start_ns, end_ns) for one in pieces]
         table = interrupting(reader.read(joined(rows), last=True))
         outermost = table["flags"] & np.uint8(Flag.OUTERMOST) != 0
         directory = TaskDirectory(reader.tasks, reader.task_names.infos, self.details)
@@ -61,13 +62,3 @@ class Judge:
         intervals = LongestIntervals(keep or len(table))
         intervals.add(table)
         return intervals.worst()
-
-    def _needed(self, events: Events, cpu: int, start_ns: int, end_ns: int) -> Events:
-        """Names, triggers from before, and what happened on the CPU meanwhile."""
-        starts, flags = events["start_ns"], self.layout.flags
-        names = events["flags"] & np.uint8(flags["NAME"]) != 0
-        triggers = events["flags"] & np.uint8(flags["TRIGGER"]) != 0
-        intervals = events["flags"] & np.uint8(self.layout.no_interval) == 0
-        mine = intervals & (events["cpu"] == cpu) & (starts >= start_ns)
-        mine[mine] = starts[mine] + events["gross_ns"][mine] <= end_ns
-        return select(events, names | (triggers & (starts <= end_ns)) | mine)

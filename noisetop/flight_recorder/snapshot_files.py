@@ -11,7 +11,6 @@ from pathlib import Path
 from noisetop.flight_recorder.analysis import Analysis, analyse
 from noisetop.output import PRIVATE, create
 from noisetop.recording.moment import Moment
-from noisetop.recording.raw_file import read_spool
 from noisetop.recording.snapshot_file import Snapshot
 
 _UNFINISHED = ".snapshot-"
@@ -49,7 +48,7 @@ def written(taken: Taken, folder: Path) -> Iterator[Unfinished]:
             taken.snapshot.write(fd)
         finally:
             os.close(fd)
-        yield Unfinished(path, analyse(read_spool(path), taken.moment))
+        yield Unfinished(path, analyse(path, taken.moment))
     finally:
         path.unlink(missing_ok=True)
 

@@ -9,7 +9,7 @@ without that one was cut short and is read up to its last whole block.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -50,6 +50,8 @@ _MAX_BLOCK_BYTES = 256 << 20
 """Of a block that is no block of events."""
 _CHUNK_BYTES = 8 << 20
 _HEAD_CHECKSUM = "head_crc32c"
+Choice = Callable[[Layout, Events], Events]
+"""Chooses among records."""
 
 
 class NothingRecordedError(NoisetopError):
@@ -201,20 +203,20 @@ class _Blocks:
     damage: str = ""
 
 
-def read_spool(path: Path) -> Recording:
-    """The recording in a file.
+def read_spool(path: Path, wanted: Choice | None = None) -> Recording:
+    """The recording in a file. ``wanted`` chooses the records that chunks() is made of; None: all.
 
     Raises NoisetopError when it is not ours or breaks off before its first event.
     """
     with _damage_told(path), open_input(path, "a recording") as file:
-        return _parse(path, InputBytes(file))
+        return _parse(path, InputBytes(file), wanted)
 
 
 def _damage_told(path: Path) -> AbstractContextManager[None]:
     return damage_told(path, "is damaged", "record it again")
 
 
-def _parse(path: Path, content: InputBytes) -> Recording:
+def _parse(path: Path, content: InputBytes, wanted: Choice | None) -> Recording:
     head, offset, checksum = _read_head(path, content)
     layout = _layout_of(head)
     blocks = _scan(content, offset, layout, bool(head.get("symbols_complete", True)))
@@ -237,7 +239,11 @@ def _parse(path: Path, content: InputBytes) -> Recording:
 
     def chunks(*, accounts: bool = True) -> Iterator[Interruptions]:
         reader.accounts = accounts
-        return _chunks(path, content, blocks, reader, end_ns, follows)
+        pieces = _events(content, blocks, layout)
+        if wanted is not None:
+            pieces = (wanted(layout, events) for events in pieces)
+        reader.restart(blocks.start_ns, follows=follows)
+        return _chunks(path, pieces, reader, end_ns)
 
     return Recording(
         metadata=dict(head["metadata"]),
@@ -376,28 +382,20 @@ def _stacks_of(said: dict[str, Any]) -> dict[int, tuple[str, ...]]:
 
 
 def _chunks(
-    path: Path,
-    content: InputBytes,
-    blocks: _Blocks,
-    reader: RecordReader,
-    end_ns: int,
-    follows: bool,
+    path: Path, pieces: Iterable[Events], reader: RecordReader, end_ns: int
 ) -> Iterator[Interruptions]:
-    reader.restart(blocks.start_ns, follows=follows)
-    for batch in read_ahead(_batches(path, content, blocks, reader)):
+    for batch in read_ahead(_batches(path, pieces, reader)):
         with _damage_told(path):
             table = reader.join_triggers(batch)
         yield table
     reader.victims.close(end_ns)
 
 
-def _batches(
-    path: Path, content: InputBytes, blocks: _Blocks, reader: RecordReader
-) -> Iterator[Batch]:
+def _batches(path: Path, pieces: Iterable[Events], reader: RecordReader) -> Iterator[Batch]:
     with _damage_told(path):
         pending: list[Events] = []
         size = 0
-        for events in _events(content, blocks, reader.layout):
+        for events in pieces:
             pending.append(events)
             size += events.nbytes
             if size >= _CHUNK_BYTES:
