@@ -56,8 +56,6 @@ _STACKS_INTERVAL_S = 0.05
 _SAMPLE_S = 0.2
 _SAMPLE_RECORDS = 50
 """Where there are fewer in that time, those of attaching count as well."""
-_SOFTWARE_EVENT = "perf_event"
-"""Section of the programs that only run when asked for."""
 _PAIR = re.compile(r"_entry$|_exit$|(?<=_execute)_(start|end)$")
 _ENTRIES = ("entry_begin", "entry_end")
 _NO_NAMES = "names of kernel functions (need CAP_SYSLOG)"
@@ -81,6 +79,8 @@ class Tracer:
     """Whether to time the page faults of the victims."""
     entries: bool = False
     """Whether to time entries into the kernel, which the kernel tells on CPUs of ``nohz_full=``."""
+    left_out: tuple[str, ...] = ()
+    """Names of programs that are not attached."""
     housekeeping: tuple[int, ...] = ()
     """CPUs for the tool's own threads; empty: none left."""
     backend: str = field(default_factory=choose)
@@ -153,6 +153,8 @@ class Tracer:
             victim_cgroup_level=self._cgroup_level(),
             csd_callback=self._csd_callback(),
             tick_function=self._tick_function(),
+            queued_wakeup=self._read_symbols().address("sched_ttwu_pending"),
+            left_out=self.left_out,
             stacks=self.stacks,
             faults=self.faults and self.backend != "bcc",
             entries=self.entries and self.backend != "bcc",
@@ -188,7 +190,7 @@ class Tracer:
     def _compile(self) -> None:
         """Has BCC make the programs and loads them; what the kernel refuses is left out."""
         unit = bcc.TranslationUnit(
-            programs=_native.programs(),
+            programs=self._programs(),
             source_ids={kind.name: number for number, kind in self.layout.kinds.items()},
             per_cpu=bcc.per_cpu_symbols(KALLSYMS),
             **self._session.translation_unit(),
@@ -198,6 +200,11 @@ class Tracer:
         self._lost = compiled.lost
         for name, code in compiled.code.items():
             self._session.load_program(name, code)
+
+    def _programs(self) -> dict[str, str]:
+        """The section of each program that is not left out, by its name."""
+        programs = _native.programs().items()
+        return {name: where for name, where in programs if name not in self.left_out}
 
     def _check_entries(self) -> None:
         """Raises NoisetopError where entries are asked for and the kernel does not tell them."""
@@ -472,9 +479,8 @@ class Tracer:
         and names that it hides."""
         reasons: dict[str, str] = {}
         for program in self._session.programs():
-            asked_for = program["tracepoint"] == _SOFTWARE_EVENT or program["name"] in _ENTRIES
             name = _PAIR.sub("", program["tracepoint"])
-            if not (program["loaded"] or asked_for or name in self._not_taken):
+            if program["wanted"] and not (program["loaded"] or name in self._not_taken):
                 refusal = f" ({program['name']} was refused: {program['refusal']})"
                 reasons[name] = refusal if program["refusal"] else reasons.get(name, "")
         hidden = () if self._read_symbols() else (_NO_NAMES,)
