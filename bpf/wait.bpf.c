@@ -7,6 +7,13 @@
 #include "noise.bpf.h"
 #include "trigger.bpf.h"
 
+/* Whether a task may run on a watched CPU. */
+static __always_inline bool wait_may_come(struct task_struct *task)
+{
+	return !noise_watched_bits ||
+	       FIELD(FIELD(task, cpus_ptr), bits[noise_watched_word]) & noise_watched_bits;
+}
+
 /*
  * Where sched_wakeup cannot tell all wakers: in the waker's context, whichever CPU the task is going
  * to run on.
@@ -15,8 +22,7 @@ SEC("tp_btf/sched_waking")
 int wait_waking(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	if (noise_watched_bits &&
-	    !(FIELD(FIELD(task, cpus_ptr), bits[noise_watched_word]) & noise_watched_bits))
+	if (!wait_may_come(task))
 		return 0;
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	if (!c)
@@ -32,7 +38,7 @@ int wait_waking(u64 *ctx)
  * the wake-up queued: then an interrupt of the target or its idle loop wakes the task for somebody
  * else, who was noted when that happened, or is not known.
  */
-static __always_inline void wait_tell_waker(struct noise_task *state, u32 cpu)
+static __always_inline void wait_tell_waker(struct noise_task *state, u32 cpu, bool queued_is_told)
 {
 	if (state->wakeup_queued) {
 		state->wakeup_queued = 0;
@@ -43,18 +49,35 @@ static __always_inline void wait_tell_waker(struct noise_task *state, u32 cpu)
 		return;
 	if (wait_note_waker(c, state, trigger_context()))
 		trigger_emit_current_name(c);
-	if (noise_queued_wakeup || cpu != c->cpu)
+	if (queued_is_told || cpu != c->cpu)
 		return;
 	if (state->waker == NOISE_WAKER_CONTEXT + NOISE_CONTEXT_IRQ ||
 	    state->waker == NOISE_WAKER_CONTEXT + NOISE_CONTEXT_TASK)
 		state->waker = 0;
 }
 
+/*
+ * A task is woken on a CPU that is not watched. It may be moved to a watched one before it runs: of
+ * those that have been there before, the waker is noted. Out of line, as most leave before that.
+ */
+static __noinline int wait_wake_elsewhere(u32 tid, u32 cpu)
+{
+	struct noise_task *state = bpf_map_lookup_elem(&noise_tasks, &tid);
+	if (state)
+		wait_tell_waker(state, cpu, false);
+	return 0;
+}
+
 /* No wait begins for a task that still runs or waits already. */
 static __always_inline int wait_wake(struct task_struct *task, bool born)
 {
 	u32 cpu = kernel_task_cpu(task), tid = FIELD(task, pid);
-	if (!noise_is_watched(cpu) || kernel_task_on_cpu(task))
+	if (!noise_is_watched(cpu)) {
+		if (noise_queued_wakeup && !born && wait_may_come(task))
+			wait_wake_elsewhere(tid, cpu);
+		return 0;
+	}
+	if (kernel_task_on_cpu(task))
 		return 0;
 	struct noise_cpu *target = noise_cpu_of(cpu);
 	if (!target)
@@ -74,7 +97,7 @@ static __always_inline int wait_wake(struct task_struct *task, bool born)
 		wait_begin(target, state, task, NOISE_WAIT_WOKEN);
 	}
 	if (tells) /* the time is taken by now */
-		wait_tell_waker(state, cpu);
+		wait_tell_waker(state, cpu, noise_queued_wakeup);
 	return 0;
 }
 
