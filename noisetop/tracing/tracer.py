@@ -18,6 +18,7 @@ from noisetop import _native
 from noisetop.counters.calibration import NONE, Calibration
 from noisetop.counters.cpu_counters import counts_by_cpu, read_cpu_counters
 from noisetop.counters.isolation_changes import ISOLATION, Changes
+from noisetop.counters.left_out import LeftOut
 from noisetop.counters.offline_cpus import OFFLINE, OfflineInterval
 from noisetop.counters.period import CountersWatch, PeriodCounters
 from noisetop.errors import NoisetopError
@@ -41,6 +42,7 @@ from noisetop.tracing.isolation_watch import IsolationWatch
 from noisetop.tracing.names_writer import INTERVAL_S, NamesWriter
 from noisetop.tracing.privileges import explain
 from noisetop.tracing.process_watch import ProcessWatch
+from noisetop.tracing.program_sets import COMPLETE, ProgramSet
 from noisetop.tracing.target import Target
 from noisetop.tracing.user_stacks import UserStackWatch
 
@@ -79,8 +81,8 @@ class Tracer:
     """Whether to time the page faults of the victims."""
     entries: bool = False
     """Whether to time entries into the kernel, which the kernel tells on CPUs of ``nohz_full=``."""
-    left_out: tuple[str, ...] = ()
-    """Names of programs that are not attached."""
+    programs: ProgramSet = COMPLETE
+    """What is attached."""
     housekeeping: tuple[int, ...] = ()
     """CPUs for the tool's own threads; empty: none left."""
     backend: str = field(default_factory=choose)
@@ -121,7 +123,12 @@ class Tracer:
         if self.housekeeping:
             affinity.bind(self.housekeeping)
         self.layout = Layout.from_native(_native.layout())
-        self.names = Names(softirq_names(), system.irq_actions(), self._read_symbols)
+        self.names = Names(
+            softirq_names(),
+            system.irq_actions(),
+            self._read_symbols,
+            frozenset(self.left_out.options),
+        )
         self.host_numbers = HostNumbers(has_btf=self.backend != "bcc")
         self.reader = RecordReader(self.layout, self.names, own_pid=self.own_pid)
         self._not_taken = vectors_not_taken()
@@ -154,7 +161,7 @@ class Tracer:
             csd_callback=self._csd_callback(),
             tick_function=self._tick_function(),
             queued_wakeup=self._read_symbols().address("sched_ttwu_pending"),
-            left_out=self.left_out,
+            left_out=self.programs.programs,
             stacks=self.stacks,
             faults=self.faults and self.backend != "bcc",
             entries=self.entries and self.backend != "bcc",
@@ -203,8 +210,8 @@ class Tracer:
 
     def _programs(self) -> dict[str, str]:
         """The section of each program that is not left out, by its name."""
-        programs = _native.programs().items()
-        return {name: where for name, where in programs if name not in self.left_out}
+        left_out, programs = self.programs.programs, _native.programs().items()
+        return {name: where for name, where in programs if name not in left_out}
 
     def _check_entries(self) -> None:
         """Raises NoisetopError where entries are asked for and the kernel does not tell them."""
@@ -227,6 +234,11 @@ class Tracer:
     def _cgroup_level(self) -> int:
         target = self.target
         return self.host_numbers.cgroup_level(target.cgroup_level) if target.cgroup_id else 0
+
+    @property
+    def left_out(self) -> LeftOut:
+        """What is not traced because the user asked for less."""
+        return self.programs.left_out
 
     @property
     def own_pid(self) -> int:
