@@ -243,11 +243,11 @@ static __always_inline bool kernel_softirqs_are_preempted(struct task_struct *ta
 	return bpf_core_field_exists(task->softirq_disable_cnt);
 }
 
-/* Whether its group has used up its quota on this CPU. */
+/* Whether its group has used up its quota on this CPU. The task is one that a typed program passes. */
 static __always_inline bool kernel_task_throttled(struct task_struct *task, u32 cpu)
 {
 	if (bpf_core_field_exists(task->throttled))
-		return BPF_CORE_READ(task, throttled);
+		return task->throttled;
 	struct cfs_rq *queue = NULL;
 	if (!bpf_core_field_exists(queue->throttle_count)) /* without CONFIG_CFS_BANDWIDTH */
 		return false;

@@ -94,7 +94,7 @@ static __always_inline void wait_begin(struct noise_cpu *c, struct noise_task *s
 	state->left_ns = 0;
 	state->standing = 0;
 	state->wait = (kernel_task_throttled(task, c->cpu) ? NOISE_WAIT_THROTTLED : why) + 1;
-	wait_join(c, state, BPF_CORE_READ(task, pid));
+	wait_join(c, state, FIELD(task, pid));
 }
 
 /* Ends and records the wait of a task that has run for `ran_ns` since; `c` is this CPU. */
