@@ -65,6 +65,18 @@ struct noise_map;
 
 #define task_struct___arm64 task_struct
 
+#define KERNEL_CURRENT(field) FIELD((struct task_struct *)bpf_get_current_task(), field)
+
+static __always_inline void kernel_current_comm(u64 *comm)
+{
+	bpf_get_current_comm(comm, 16);
+}
+
+static __always_inline void kernel_argument_comm(struct task_struct *task, u64 *comm)
+{
+	bpf_probe_read_kernel(comm, 16, task->comm);
+}
+
 /* Taken from the declaration of the tracepoint, not from the translation unit. */
 #undef noise_switch_has_state
 #define noise_switch_has_state                                                                     \
@@ -162,13 +174,19 @@ static __always_inline bool kernel_in_system_call(void)
 }
 
 /* Where the per-CPU variables of this CPU begin. */
-static __always_inline void *kernel_per_cpu_place(struct task_struct *task)
+static __always_inline void *kernel_per_cpu_place(void)
 {
 	void *place = NULL;
 	bpf_probe_read_kernel(&place, sizeof(place),
 			      (void *)noise_per_cpu_offsets +
 				      sizeof(place) * bpf_get_smp_processor_id());
 	return place;
+}
+
+/* Where this tracer runs, wake-ups are noted by sched_waking: see noise_wakeup_tells_waker. */
+static __always_inline struct task_struct *kernel_task_to_wake(u64 csd)
+{
+	return NULL;
 }
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "noise.bpf.h"
 #include "trigger.bpf.h"
+#include "wait.bpf.h"
 
 NOISE_TRIGGER(csd_queue, csd, "ipi");
 NOISE_TRIGGER(reschedule_send, reschedule, "ipi");
@@ -18,6 +19,8 @@ int csd_queue(u64 *ctx)
 	if (!noise_is_watched(cpu))
 		return 0;
 	u8 context = trigger_context();
+	if (noise_queued_wakeup && ctx[2] == noise_queued_wakeup)
+		wait_note_queued(ctx[3], context);
 	struct trigger trigger = {
 		.object = ctx[3],
 		.function = ctx[2],

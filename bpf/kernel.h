@@ -72,6 +72,10 @@ struct cpumask {
 	unsigned long bits[1];
 };
 
+struct __call_single_node {
+	unsigned int u_flags;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -86,8 +90,9 @@ struct task_struct {
 	struct sched_entity se;
 	struct task_group *sched_task_group;
 	struct css_set *cgroups;
-	bool throttled;          /* quota used up, per task since 6.18 */
-	int softirq_disable_cnt; /* PREEMPT_RT only */
+	bool throttled;                       /* quota used up, per task since 6.18 */
+	int softirq_disable_cnt;              /* PREEMPT_RT only */
+	struct __call_single_node wake_entry; /* queues its wake-up on another CPU */
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	unsigned long min_flt;
@@ -175,6 +180,39 @@ struct work_struct {
 #define NOISE_SOURCE_ID(source) __COUNTER__
 #define FIELD(pointer, field) ((pointer)->field)
 
+/*
+ * A field of the current task. Typed pointers are read without a call, which a helper is for each
+ * field where the kernel has none for the current task (before 5.11).
+ */
+#define KERNEL_CURRENT(field)                                                                      \
+	(kernel_types_current()                                                                    \
+		 ? bpf_get_current_task_btf()->field                                               \
+		 : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), field))
+
+static __always_inline bool kernel_types_current(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
+}
+
+/* The name of the current task, as two words. */
+static __always_inline void kernel_current_comm(u64 *comm)
+{
+	if (kernel_types_current()) {
+		struct task_struct *task = bpf_get_current_task_btf();
+		comm[0] = *(u64 *)&task->comm[0];
+		comm[1] = *(u64 *)&task->comm[8];
+	} else {
+		bpf_get_current_comm(comm, 16);
+	}
+}
+
+/* The same of a task that a typed tracepoint passes. */
+static __always_inline void kernel_argument_comm(struct task_struct *task, u64 *comm)
+{
+	comm[0] = *(u64 *)&task->comm[0];
+	comm[1] = *(u64 *)&task->comm[8];
+}
+
 static __always_inline unsigned int kernel_task_state(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->__state))
@@ -205,11 +243,11 @@ static __always_inline bool kernel_softirqs_are_preempted(struct task_struct *ta
 	return bpf_core_field_exists(task->softirq_disable_cnt);
 }
 
-/* Whether its group has used up its quota on this CPU. */
+/* Whether its group has used up its quota on this CPU. The task is one that a typed program passes. */
 static __always_inline bool kernel_task_throttled(struct task_struct *task, u32 cpu)
 {
 	if (bpf_core_field_exists(task->throttled))
-		return BPF_CORE_READ(task, throttled);
+		return task->throttled;
 	struct cfs_rq *queue = NULL;
 	if (!bpf_core_field_exists(queue->throttle_count)) /* without CONFIG_CFS_BANDWIDTH */
 		return false;
@@ -286,12 +324,20 @@ static __always_inline bool kernel_in_system_call(void)
 #endif
 }
 
-/* The run queue of a task's CPU; BTF says how far other per-CPU variables are from it. */
-static __always_inline void *kernel_per_cpu_place(struct task_struct *task)
+/* The run queue of this CPU; BTF says how far other per-CPU variables are from it. */
+static __always_inline void *kernel_per_cpu_place(void)
 {
 	if (!bpf_core_field_exists(((struct cfs_rq *)0)->rq))
 		return NULL;
-	return BPF_CORE_READ(task, se.cfs_rq, rq);
+	if (kernel_types_current())
+		return bpf_get_current_task_btf()->se.cfs_rq->rq;
+	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), se.cfs_rq, rq);
+}
+
+/* The task whose wake-up is queued by this call between CPUs. */
+static __always_inline struct task_struct *kernel_task_to_wake(u64 csd)
+{
+	return (void *)(csd - bpf_core_field_offset(struct task_struct, wake_entry));
 }
 
 #endif

@@ -238,8 +238,9 @@ struct noise_task {
 	noise_u64 softirq_object;
 	noise_u64 callback;
 	noise_u64 callback_object;
-	noise_u32 user_stack; /* key plus one: where it left its CPU; 0: none was taken */
-	noise_u32 reserved_too;
+	noise_u32 user_stack;   /* key plus one: where it left its CPU; 0: none was taken */
+	noise_u8 wakeup_queued; /* its waker is noted, and another CPU is going to wake it */
+	noise_u8 reserved_too[3];
 };
 
 /*

@@ -41,6 +41,13 @@ const volatile bool noise_preempt_count_known;
 const volatile long long noise_preempt_count_offset;
 /* generic_smp_call_function_single_interrupt, where csd_queue_cpu reports more. */
 const volatile noise_u64 noise_csd_callback;
+/*
+ * Wake-ups tell who made them, where csd_queue_cpu tells it of those that another CPU carries out;
+ * else sched_waking does.
+ */
+const volatile bool noise_wakeup_tells_waker;
+/* sched_ttwu_pending, where csd_queue_cpu is asked for its waker; 0: it is not. */
+const volatile noise_u64 noise_queued_wakeup;
 /* The function of the tick's timer; 0: not known. */
 const volatile noise_u64 noise_tick_function;
 /* Take the stacks of whoever sends an interrupt or arms a timer, and of victims. */

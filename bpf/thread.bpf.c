@@ -371,7 +371,7 @@ int thread_switch(u64 *ctx)
 	c->victim_tid = next_is_victim ? tid : waiting_tid;
 	c->synced = 1;
 	if (c->victim_tid)
-		trigger_emit_name(c, next);
+		trigger_emit_argument_name(c, next);
 	thread_enter(c, next, next_is_victim, waker, again);
 	if (kernel_softirqs_are_preempted(next)) {
 		struct noise_task *state = wait_state(c, tid, false);

@@ -17,15 +17,16 @@
  * The preempt count of this CPU. It is a per-CPU variable whose symbol many kernels do not export,
  * but lies at a known distance from another one.
  */
-static __always_inline bool trigger_preempt_count(struct task_struct *task, int *count)
+static __always_inline bool trigger_preempt_count(int *count)
 {
 #if defined(__TARGET_ARCH_arm64) /* keeps it with the task */
-	*count = BPF_CORE_READ((struct task_struct___arm64 *)task, thread_info.preempt.count);
+	struct task_struct___arm64 *task = (void *)bpf_get_current_task();
+	*count = BPF_CORE_READ(task, thread_info.preempt.count);
 	return true;
 #endif
 	if (!noise_preempt_count_known)
 		return false;
-	void *place = kernel_per_cpu_place(task);
+	void *place = kernel_per_cpu_place();
 	return place &&
 	       !bpf_probe_read_kernel(count, sizeof(*count), place + noise_preempt_count_offset);
 }
@@ -33,9 +34,8 @@ static __always_inline bool trigger_preempt_count(struct task_struct *task, int 
 /* The context of this CPU: only in task context is the current task the one that acts. */
 static __always_inline u8 trigger_context(void)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
 	int count = 0;
-	if (!trigger_preempt_count(task, &count))
+	if (!trigger_preempt_count(&count))
 		return NOISE_CONTEXT_UNKNOWN;
 	if (count & NMI_MASK)
 		return NOISE_CONTEXT_NMI;
@@ -50,6 +50,18 @@ static __always_inline u32 trigger_age_us(struct task_struct *task, u64 now_ns)
 	return age_us < 0xffffffff ? age_us : 0xffffffff;
 }
 
+static __always_inline u32 trigger_name_hash(u32 tid, const u64 *comm)
+{
+	u64 mixed = (comm[0] ^ comm[1] << 1 ^ tid) * 0x9e3779b97f4a7c15ull;
+	return mixed >> 32;
+}
+
+/* Whether there is nothing to emit: this CPU has emitted the same name lately. */
+static __always_inline bool trigger_has_name(struct noise_cpu *c, u32 tid, const u64 *comm)
+{
+	return !tid || c->named[tid % NOISE_NAMED_TASKS] == trigger_name_hash(tid, comm);
+}
+
 /* Emits the name of a task, unless this CPU has emitted the same name lately. Whether it did. */
 static __noinline int trigger_emit_one_name(struct noise_cpu *c, struct task_struct *task)
 {
@@ -58,9 +70,8 @@ static __noinline int trigger_emit_one_name(struct noise_cpu *c, struct task_str
 		return 0;
 	u32 tid = BPF_CORE_READ(task, pid);
 	BPF_CORE_READ_INTO(&comm, task, comm);
-	u64 mixed = (comm[0] ^ comm[1] << 1 ^ tid) * 0x9e3779b97f4a7c15ull;
-	u32 hash = mixed >> 32;
-	if (!tid || c->named[tid % NOISE_NAMED_TASKS] == hash)
+	u32 hash = trigger_name_hash(tid, comm);
+	if (trigger_has_name(c, tid, comm))
 		return 0;
 	u32 writer;
 	struct noise_task_name *record = (void *)noise_claim(c, &writer, false);
@@ -90,6 +101,25 @@ static __always_inline void trigger_emit_name(struct noise_cpu *c, struct task_s
 		trigger_emit_one_name(c, BPF_CORE_READ(task, real_parent));
 }
 
+/* The same for the current task; the many times that there is nothing to emit cost little. */
+static __always_inline void trigger_emit_current_name(struct noise_cpu *c)
+{
+	u64 comm[2];
+	kernel_current_comm(comm);
+	if (!trigger_has_name(c, KERNEL_CURRENT(pid), comm))
+		trigger_emit_name(c, (void *)bpf_get_current_task());
+}
+
+/* The same for a task that a typed tracepoint passes. */
+static __always_inline void trigger_emit_argument_name(struct noise_cpu *c,
+						       struct task_struct *task)
+{
+	u64 comm[2];
+	kernel_argument_comm(task, comm);
+	if (!trigger_has_name(c, FIELD(task, pid), comm))
+		trigger_emit_name(c, task);
+}
+
 /* The fields of a trigger that differ by program; trigger_emit() adds the others. */
 struct trigger {
 	u64 object;
@@ -101,14 +131,13 @@ struct trigger {
 	u8 context;
 };
 
-static __always_inline void trigger_fill_work(struct noise_trigger *record,
-					      struct task_struct *task)
+static __always_inline void trigger_fill_work(struct noise_trigger *record)
 {
 	record->work = 0;
 	record->work_function = 0;
-	if (record->context != NOISE_CONTEXT_TASK || !(BPF_CORE_READ(task, flags) & PF_WQ_WORKER))
+	if (record->context != NOISE_CONTEXT_TASK || !(KERNEL_CURRENT(flags) & PF_WQ_WORKER))
 		return;
-	struct worker *worker = kernel_worker(task);
+	struct worker *worker = kernel_worker((void *)bpf_get_current_task());
 	record->work = kernel_worker_item(worker);
 	record->work_function = kernel_worker_function(worker);
 }
@@ -118,8 +147,7 @@ static __noinline int trigger_emit(struct trigger *trigger)
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	if (!c || !trigger)
 		return 0;
-	struct task_struct *task = (void *)bpf_get_current_task();
-	trigger_emit_name(c, task);
+	trigger_emit_current_name(c);
 	u32 writer;
 	struct noise_trigger *record = (void *)noise_claim(c, &writer, false);
 	if (record) {
@@ -129,13 +157,13 @@ static __noinline int trigger_emit(struct trigger *trigger)
 		record->stack = trigger->stack;
 		record->user_stack = trigger->user_stack;
 		record->root = noise_is_watched(c->cpu) ? noise_root(c) : 0;
-		record->tid = BPF_CORE_READ(task, pid);
+		record->tid = KERNEL_CURRENT(pid);
 		record->cpu = c->cpu;
 		record->target_cpu = trigger->target_cpu;
 		record->source = trigger->source;
 		record->context = trigger->context;
 		record->flags = NOISE_FLAG_TRIGGER;
-		trigger_fill_work(record, task);
+		trigger_fill_work(record);
 	} else {
 		noise_lose(c, NOISE_LOSS_TRIGGER);
 	}

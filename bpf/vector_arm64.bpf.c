@@ -38,15 +38,20 @@ static __always_inline u32 vector_source(const char *reason)
 	return ipi_source;
 }
 
+/* A CPU that is not watched leaves before the reason is read. */
 SEC("tp_btf/ipi_entry")
 int vector_entry(u64 *ctx)
 {
+	if (!noise_this_cpu())
+		return 0;
 	return noise_begin(NOISE_LEVEL_IRQ, vector_source((void *)ctx[0]), 0);
 }
 
 SEC("tp_btf/ipi_exit")
 int vector_exit(u64 *ctx)
 {
+	if (!noise_this_cpu())
+		return 0;
 	return noise_end_interrupt(ctx, vector_source((void *)ctx[0]));
 }
 

@@ -7,27 +7,64 @@
 #include "noise.bpf.h"
 #include "trigger.bpf.h"
 
-/* In the waker's context, whichever CPU the task will run on; sched_wakeup may run elsewhere. */
+/* Whether a task may run on a watched CPU. */
+static __always_inline bool wait_may_come(struct task_struct *task)
+{
+	return !noise_watched_bits ||
+	       FIELD(FIELD(task, cpus_ptr), bits[noise_watched_word]) & noise_watched_bits;
+}
+
+/*
+ * Where sched_wakeup cannot tell all wakers: in the waker's context, whichever CPU the task is going
+ * to run on.
+ */
 SEC("tp_btf/sched_waking")
 int wait_waking(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	if (noise_watched_bits &&
-	    !(FIELD(FIELD(task, cpus_ptr), bits[noise_watched_word]) & noise_watched_bits))
+	if (!wait_may_come(task))
 		return 0;
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	if (!c)
 		return 0;
 	struct noise_task *state = wait_state(c, FIELD(task, pid), true);
-	if (!state)
-		return 0;
-	struct task_struct *waker = (void *)bpf_get_current_task();
-	u32 context = trigger_context();
-	u32 waker_tid = context == NOISE_CONTEXT_TASK ? BPF_CORE_READ(waker, pid) : 0;
-	state->waker = waker_tid ? waker_tid : NOISE_WAKER_CONTEXT + context;
-	state->waker_cpu = c->cpu;
-	if (waker_tid)
-		trigger_emit_name(c, waker);
+	if (state && wait_note_waker(c, state, trigger_context()))
+		trigger_emit_current_name(c);
+	return 0;
+}
+
+/*
+ * The waker of a wake-up that happens on `cpu`. It is what this CPU does now, unless the waker had
+ * the wake-up queued: then an interrupt of the target or its idle loop wakes the task for somebody
+ * else, who was noted when that happened, or is not known.
+ */
+static __always_inline void wait_tell_waker(struct noise_task *state, u32 cpu, bool queued_is_told)
+{
+	if (state->wakeup_queued) {
+		state->wakeup_queued = 0;
+		return;
+	}
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	if (!c)
+		return;
+	if (wait_note_waker(c, state, trigger_context()))
+		trigger_emit_current_name(c);
+	if (queued_is_told || cpu != c->cpu)
+		return;
+	if (state->waker == NOISE_WAKER_CONTEXT + NOISE_CONTEXT_IRQ ||
+	    state->waker == NOISE_WAKER_CONTEXT + NOISE_CONTEXT_TASK)
+		state->waker = 0;
+}
+
+/*
+ * A task is woken on a CPU that is not watched. It may be moved to a watched one before it runs: of
+ * those that have been there before, the waker is noted. Out of line, as most leave before that.
+ */
+static __noinline int wait_wake_elsewhere(u32 tid, u32 cpu)
+{
+	struct noise_task *state = bpf_map_lookup_elem(&noise_tasks, &tid);
+	if (state)
+		wait_tell_waker(state, cpu, false);
 	return 0;
 }
 
@@ -35,7 +72,12 @@ int wait_waking(u64 *ctx)
 static __always_inline int wait_wake(struct task_struct *task, bool born)
 {
 	u32 cpu = kernel_task_cpu(task), tid = FIELD(task, pid);
-	if (!noise_is_watched(cpu) || kernel_task_on_cpu(task))
+	if (!noise_is_watched(cpu)) {
+		if (noise_queued_wakeup && !born && wait_may_come(task))
+			wait_wake_elsewhere(tid, cpu);
+		return 0;
+	}
+	if (kernel_task_on_cpu(task))
 		return 0;
 	struct noise_cpu *target = noise_cpu_of(cpu);
 	if (!target)
@@ -44,14 +86,18 @@ static __always_inline int wait_wake(struct task_struct *task, bool born)
 	    target->adopted_tid == tid &&
 	    bpf_ktime_get_ns() - target->spinning_left_ns > NOISE_NAP_NS)
 		target->adopted_tid = 0; /* it has slept: an idle CPU, as before */
-	if (!noise_is_victim_on(target, task, tid, FIELD(task, tgid), FIELD(task, flags)))
+	bool tells = noise_wakeup_tells_waker && !born;
+	bool victim = noise_is_victim_on(target, task, tid, FIELD(task, tgid), FIELD(task, flags));
+	struct noise_task *state = victim || tells ? wait_state(target, tid, true) : NULL;
+	if (!state)
 		return 0;
-	struct noise_task *state = wait_state(target, tid, true);
-	if (!state || state->wait)
-		return 0;
-	if (born)
-		state->slept_ns = NOISE_SLEPT_NEW;
-	wait_begin(target, state, task, NOISE_WAIT_WOKEN);
+	if (victim && !state->wait) {
+		if (born)
+			state->slept_ns = NOISE_SLEPT_NEW;
+		wait_begin(target, state, task, NOISE_WAIT_WOKEN);
+	}
+	if (tells) /* the time is taken by now */
+		wait_tell_waker(state, cpu, noise_queued_wakeup);
 	return 0;
 }
 
@@ -65,6 +111,13 @@ SEC("tp_btf/sched_wakeup_new")
 int wait_wakeup_new(u64 *ctx)
 {
 	return wait_wake((void *)ctx[0], true);
+}
+
+/* The task leaves the watched CPUs: where it goes nobody notes who wakes it. */
+static __always_inline void wait_forget_waker(struct noise_task *state)
+{
+	if (state && noise_wakeup_tells_waker)
+		state->waker = 0;
 }
 
 /*
@@ -87,6 +140,7 @@ static __noinline int wait_move(struct task_struct *task, u32 from, u32 to)
 	if (!noise_is_watched(to)) {
 		wait_exit(here, state, tid);
 		state->slept_ns = NOISE_SLEPT_NEW;
+		wait_forget_waker(state);
 	} else if (wait) {
 		wait_since(target, state);
 		state->wait = wait;
@@ -101,10 +155,13 @@ int wait_migrate(u64 *ctx)
 	struct task_struct *task = (void *)ctx[0];
 	u32 from = kernel_task_cpu(task), to = ctx[1];
 	struct noise_cpu *c = noise_is_watched(from) ? noise_cpu_of(from) : NULL;
-	if (!c ||
-	    !noise_is_victim_on(c, task, FIELD(task, pid), FIELD(task, tgid), FIELD(task, flags)))
+	if (!c)
 		return 0;
-	return wait_move(task, from, to);
+	if (noise_is_victim_on(c, task, FIELD(task, pid), FIELD(task, tgid), FIELD(task, flags)))
+		return wait_move(task, from, to);
+	if (!noise_is_watched(to))
+		wait_forget_waker(wait_state(c, FIELD(task, pid), false));
+	return 0;
 }
 
 #ifndef NOISE_BCC /* which has no iterators: there a wait is known from the task's next switch on */

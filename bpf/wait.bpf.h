@@ -4,6 +4,7 @@
 #define NOISETOP_WAIT_BPF_H
 
 #include "noise.bpf.h"
+#include "trigger.bpf.h"
 
 /* The state kept for a task, or NULL. Created on request; no room for it counts as a loss. */
 static __always_inline struct noise_task *wait_state(struct noise_cpu *c, u32 tid, bool create)
@@ -93,7 +94,7 @@ static __always_inline void wait_begin(struct noise_cpu *c, struct noise_task *s
 	state->left_ns = 0;
 	state->standing = 0;
 	state->wait = (kernel_task_throttled(task, c->cpu) ? NOISE_WAIT_THROTTLED : why) + 1;
-	wait_join(c, state, BPF_CORE_READ(task, pid));
+	wait_join(c, state, FIELD(task, pid));
 }
 
 /* Ends and records the wait of a task that has run for `ran_ns` since; `c` is this CPU. */
@@ -156,6 +157,33 @@ static __always_inline void wait_clear(struct noise_cpu *c)
 		c->wait_epoch++;
 		c->waiting = 0;
 	}
+}
+
+/* Notes that `c`, which is this CPU, wakes a task, in this context. Whether a task does. */
+static __always_inline bool wait_note_waker(struct noise_cpu *c, struct noise_task *state,
+					    u32 context)
+{
+	u32 tid = context == NOISE_CONTEXT_TASK ? KERNEL_CURRENT(pid) : 0;
+	state->waker = tid ? tid : NOISE_WAKER_CONTEXT + context;
+	state->waker_cpu = c->cpu;
+	return tid;
+}
+
+/*
+ * A wake-up is queued for another CPU, which carries it out some time later, with an object that
+ * lies inside the task. The waker's name goes with the trigger. Out of line, as most calls between
+ * CPUs are something else.
+ */
+static __noinline int wait_note_queued(u64 csd, u32 context)
+{
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	u32 tid = BPF_CORE_READ(kernel_task_to_wake(csd), pid);
+	struct noise_task *state = c ? wait_state(c, tid, true) : NULL;
+	if (!state)
+		return 0;
+	wait_note_waker(c, state, context);
+	state->wakeup_queued = 1;
+	return 0;
 }
 
 #endif

@@ -33,6 +33,8 @@ class Session:
         victim_cgroup_level: int,
         csd_callback: int,
         tick_function: int,
+        queued_wakeup: int,
+        left_out: Sequence[str],
         stacks: bool,
         faults: bool,
         entries: bool,
@@ -48,7 +50,8 @@ class Session:
         cpus: numbers of the watched CPUs, at least one. others: CPUs from which triggers come.
         victims: a value of ``enum noise_victims``; victim_tgid: pid of a process; victim_cgroup:
         inode number of a control group; victim_cgroup_level: its depth, 0 for the root.
-        csd_callback, tick_function: addresses of kernel functions, 0: not known.
+        csd_callback, tick_function, queued_wakeup: addresses of kernel functions, 0: not known.
+        left_out: names of programs that are not loaded.
         stacks: record the kernel stack of whoever sends an interrupt. faults, entries: trace page
         faults, entries into the kernel. compiled: the programs come from load_program(), not from
         the object.
@@ -97,8 +100,9 @@ class Session:
         """The programs of the object, in its order.
 
         name, tracepoint: str; tracepoint is the section where there is no tracepoint. loaded: bool.
-        refusal: why it was refused, "": it was not. run_count, run_time_ns: int, of all CPUs, only
-        counted while enable_stats() is on. recursion_misses: int, hits that the kernel dropped.
+        wanted: bool, whether the session was asked for it. refusal: why it was refused, "": it was
+        not. run_count, run_time_ns: int, of all CPUs, only counted while enable_stats() is on.
+        recursion_misses: int, hits that the kernel dropped.
         """
 
     def stacks(self) -> dict[int, list[int]]:

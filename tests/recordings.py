@@ -280,11 +280,11 @@ def events(*rows: dict[str, Any]) -> Events:
     return made
 
 
-def names(symbols: dict[int, str] | None = None) -> Names:
+def names(symbols: dict[int, str] | None = None, *, reduced: frozenset[str] = frozenset()) -> Names:
     """Where test events get their names from."""
     lines = "".join(f"{address:016x} t {name}\n" for address, name in (symbols or {}).items())
     known = SymbolTable(lines.encode())
-    return Names(("HI", "TIMER"), {36: ("virtio1-req.0",)}, lambda: known)
+    return Names(("HI", "TIMER"), {36: ("virtio1-req.0",)}, lambda: known, reduced)
 
 
 def write_recording(recorded: Recording, path: Path, *, force: bool) -> None:

@@ -52,6 +52,10 @@ class TraceReadings(Protocol):
     def recursion_misses(self) -> int:
         """Hits that the kernel skipped because the same program was running on that CPU."""
 
+    @property
+    def left_out(self) -> Any:
+        """The noisetop.counters.left_out.LeftOut of the run."""
+
     def unavailable(self) -> tuple[str, ...]:
         """Sources that cannot be traced here."""
 

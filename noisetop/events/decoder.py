@@ -9,11 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from noisetop._tables import split_by_kind
 from noisetop.events.interruption import SIDE_LEVEL, Interruptions, Source
 from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import OriginJoin
+from noisetop.events.single_calls import SingleCalls
 from noisetop.events.source_names import Namer, Names
 from noisetop.events.task_names import TaskNames
 from noisetop.events.trigger_join import RECENT_NS, TriggerJoin
@@ -31,6 +33,8 @@ _HELD_LIMIT = 1 << 15
 _SETTLED_NS = 100_000_000
 """A wait may end while that which delayed it goes on: that takes a scheduler's slice, at most."""
 _WORK_LEVEL = 1
+_CHEAP = "cheap"
+"""As in counters.left_out."""
 
 
 def _complete_ns(events: Events) -> int:
@@ -50,6 +54,8 @@ class Batch:
     """Those whose triggers are known by now."""
     table: Interruptions
     """The same as interruptions, without triggers."""
+    called: tuple[npt.NDArray[np.int64], Events]
+    """Events whose triggers the senders tell on their own, and these: see SingleCalls."""
     complete_ns: int
     """Up to here all that has ended is in this batch or an earlier one."""
     last: bool
@@ -67,6 +73,8 @@ class RecordReader:
     join: TriggerJoin = field(init=False)
     origin: OriginJoin = field(init=False)
     victims: VictimBook = field(init=False)
+    calls: SingleCalls | None = None
+    """Where functions were not traced as they ran."""
     splits: bool = False
     """Whether settle() is going to be called after each read()."""
     task_names: TaskNames = field(default_factory=TaskNames)
@@ -82,9 +90,16 @@ class RecordReader:
     def __post_init__(self) -> None:
         self.namer = Namer(self.layout, self.names)
         self.join = TriggerJoin(self.layout, self.namer.function_name, self.task_names)
-        self.origin = OriginJoin(self.namer.sources, self.join.triggers, self.task_names)
+        self.origin = self._origins()
+        if _CHEAP in self.names.reduced:
+            self.calls = SingleCalls(self.layout)
         self.victims = VictimBook(self.layout, self.namer.sources, self.task_names)
         self._held = self._held_waits = np.empty(0, self.layout.event)
+
+    def _origins(self) -> OriginJoin:
+        return OriginJoin(
+            self.namer.sources, self.join.triggers, self.task_names, self.names.reduced
+        )
 
     @property
     def tasks(self) -> dict[int, str]:
@@ -104,7 +119,7 @@ class RecordReader:
         self.join.forget()
         self.task_names.forget(is_alive, kept)
         self.victims.forget(self.namer, told_as, is_alive)
-        self.origin = OriginJoin(self.namer.sources, self.join.triggers, self.task_names)
+        self.origin = self._origins()
 
     def restart(self, start_ns: int = 0, *, follows: bool = False) -> None:
         """The next call begins from the first record again. The window begins at ``start_ns``;
@@ -114,6 +129,8 @@ class RecordReader:
         self.waits.clear()
         self.wait_records.clear()
         self.join.restart()
+        if self.calls is not None:
+            self.calls.restart()
 
     def read(self, *pieces: Events, last: bool, complete_ns: int | None = None) -> Interruptions:
         """Interruptions with sources and triggers; the youngest are kept for the next call, unless
@@ -132,7 +149,19 @@ class RecordReader:
         if self.splits:
             waits = self._due_waits(waits, complete_ns, last=last)
         table = self.namer.interruptions(events)
-        return Batch(names, triggers, waits, events, table, complete_ns, last)
+        called = self._name_calls(triggers, events, table)
+        return Batch(names, triggers, waits, events, table, called, complete_ns, last)
+
+    def _name_calls(
+        self, triggers: Events, events: Events, table: Interruptions
+    ) -> tuple[npt.NDArray[np.int64], Events]:
+        """Adds the function to the sources of interrupts that can have run only one."""
+        if self.calls is None:
+            return np.empty(0, np.int64), events[:0]
+        self.calls.add(triggers.view(self.layout.trigger))
+        rows, records, alone = self.calls.find(events)
+        self.namer.add_functions(table, rows, records["function"])
+        return rows[alone], select(records, alone)
 
     def join_triggers(self, batch: Batch) -> Interruptions:
         """The other half, in the order in which the batches were taken."""
@@ -141,7 +170,7 @@ class RecordReader:
             self.join.add(batch.triggers.view(self.layout.trigger))
         self.waits.add(batch.waits, self.layout.wait_reasons, self.victims.start_ns)
         table = batch.table
-        table["trigger"], table["trigger_ns"] = self.join.join(batch.events)
+        table["trigger"], table["trigger_ns"] = self.join.join(batch.events, batch.called)
         table["origin"] = self.origin.origins(table)
         if not self.accounts:
             self.wait_records.append(batch.waits)

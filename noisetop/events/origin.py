@@ -19,6 +19,10 @@ _KERNEL_SOFTIRQS = ("RCU", "SCHED", "HRTIMER")
 """Housekeeping of the kernel, in whoever's context it is raised."""
 _OF_DEVICES = ("BLOCK", "IRQ_POLL")
 _OF_SENDERS = ("NET_RX", "NET_TX")
+_OF_CALLBACKS = ("HI", "TIMER", "TASKLET", "HRTIMER")
+"""Whose own part is nothing: what they run is somebody's."""
+_LOCAL_TIMER = ("timer", "local_timer")
+_LOCAL, _CHEAP = "local", "cheap"
 
 
 class Origin(IntEnum):
@@ -55,6 +59,8 @@ class OriginJoin:
     sources: Sequence[Source]
     triggers: Sequence[Trigger]
     names: TaskNames
+    reduced: frozenset[str] = frozenset()
+    """How the tracer was reduced, in the words of counters.left_out."""
     _encoder: DictionaryEncoder = field(default_factory=lambda: DictionaryEncoder(4))
     _named: int = -1
     """Version of the names that these were learned with."""
@@ -87,8 +93,11 @@ class OriginJoin:
             return self._of_thread(source, trigger, tid, victim)
         if source.noise_class == "softirq" and len(source.path) == 2:
             return self._of_softirq(source.path[1], trigger, victim)
-        if trigger == Trigger() and source.path == ("timer", "local_timer"):
-            return Origin.KERNEL
+        if source.path == _LOCAL_TIMER:
+            if _CHEAP in self.reduced:
+                return Origin.UNATTRIBUTED  # whatever timers it ran, perhaps somebody's
+            if trigger == Trigger():
+                return Origin.KERNEL
         return self._of_trigger(trigger, victim)
 
     def _of_thread(self, source: Source, trigger: Trigger, tid: int, victim: int) -> Origin:
@@ -102,9 +111,13 @@ class OriginJoin:
         works_for_somebody = len(source.path) > 2 or source.path[1].startswith("migration/")
         if works_for_somebody and trigger.task:
             return self._of_trigger(trigger, victim)
+        if works_for_somebody and _LOCAL in self.reduced:
+            return Origin.UNATTRIBUTED  # who queued it was left out
         return Origin.KERNEL
 
     def _of_softirq(self, vector: str, trigger: Trigger, victim: int) -> Origin:
+        if _CHEAP in self.reduced and vector in _OF_CALLBACKS:
+            return Origin.UNATTRIBUTED
         if vector in _KERNEL_SOFTIRQS:
             return Origin.KERNEL
         if trigger.began == "ipi":

@@ -49,6 +49,9 @@ class Names:
     softirqs: tuple[str, ...]
     irq_actions: dict[int, tuple[str, ...]]
     symbols: Callable[[], SymbolTable]
+    reduced: frozenset[str] = frozenset()
+    """How the tracer was reduced, in the words of counters.left_out: what was left out explains
+    nothing."""
 
 
 @dataclass(slots=True)
@@ -111,6 +114,22 @@ class Namer:
             self._columns(events), lambda row: self.number_of(self._source_of(events[row]))
         )
         return table
+
+    def add_functions(
+        self, table: Interruptions, rows: npt.NDArray[np.int64], functions: npt.NDArray[np.uint64]
+    ) -> None:
+        """Gives rows of a table a last step: the function that each ran."""
+        pairs, places = np.unique(
+            np.stack([table["source"][rows].astype(np.uint64), functions]),
+            axis=1,
+            return_inverse=True,
+        )
+        numbers = [
+            self.number_of(Source((*self.sources[source].path, self.function_name(function))))
+            for source, function in pairs.T.tolist()
+        ]
+        if numbers:
+            table["source"][rows] = np.array(numbers)[places.reshape(-1)]
 
     @property
     def name_count(self) -> int:

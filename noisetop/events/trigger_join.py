@@ -169,8 +169,11 @@ class TriggerJoin:
             keys = np.where(by_cpu, mine["target_cpu"].astype(np.uint64), keys)
             join.add(mine, keys)
 
-    def join(self, events: Events) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
-        """For each event the index of its trigger in ``triggers`` and when that acted, in ns."""
+    def join(
+        self, events: Events, called: tuple[Indices, Triggers] | None = None
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+        """For each event the index of its trigger in ``triggers`` and when that acted, in ns.
+        ``called``: events whose triggers are known, and these."""
         batch = _Batch(events, {kind.name: number for number, kind in self.layout.kinds.items()})
         for name in self._joins:
             self._join_objects(batch, name)
@@ -179,6 +182,9 @@ class TriggerJoin:
         self._join_ticks(batch)
         self._join_frames(batch, ("csd",), ("call_function", "call_function_single"))
         self._join_frames(batch, ("hrtimer", "timer_wheel"), ("local_timer",))
+        if called is not None and len(called[0]):
+            batch.index[called[0]] = self._numbers(called[1])
+            batch.time_ns[called[0]] = called[1]["time_ns"]
         return batch.index, batch.time_ns
 
     def _join_objects(self, batch: _Batch, name: str) -> None:

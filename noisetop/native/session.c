@@ -15,19 +15,21 @@
 #include "clock.h"
 #include "open_records.h"
 #include "session.h"
+#include "skeleton.h"
 #include "tracer.h"
 #include "translation_unit.h"
-#include "skeleton.h"
 
 struct session {
 	PyObject_HEAD struct tracer tracer;
+	PyObject *left_out; /* text of its selection */
 	bool opened;
 	bool attached;
 };
 
 static PyObject *tracer_error_type;
 
-/* The one place where an errno of ours becomes an exception: args are (errno, step, detail). */
+/* The one place where an errno of ours becomes an exception: args are (errno,
+ * step, detail). */
 static PyObject *raise_error(int err, const char *step, const char *detail)
 {
 	PyObject *arguments = Py_BuildValue("(iss)", -err, step, detail);
@@ -73,6 +75,17 @@ static int parse_cpus(PyObject *sequence, uint32_t **cpus, size_t *count)
 	return *cpus ? 0 : -1;
 }
 
+/* Names of programs that are not loaded, which the session keeps. */
+static int parse_left_out(struct session *session, PyObject *names, struct tracer_config *config)
+{
+	PyObject *newline = PyUnicode_FromString("\n");
+	session->left_out = newline ? PyUnicode_Join(newline, names) : NULL;
+	Py_XDECREF(newline);
+	if (session->left_out)
+		config->selection.left_out = PyUnicode_AsUTF8AndSize(session->left_out, NULL);
+	return config->selection.left_out ? 0 : -1;
+}
+
 static int session_open(struct session *session, const struct tracer_config *config)
 {
 	struct tracer_error error = {0};
@@ -98,7 +111,8 @@ static int session_open(struct session *session, const struct tracer_config *con
 	return err ? -1 : 0;
 }
 
-/* Lists of CPUs: the watched ones first, then those from which triggers may come. */
+/* Lists of CPUs: the watched ones first, then those from which triggers may
+ * come. */
 static int parse_all_cpus(PyObject *watched, PyObject *others, struct tracer_config *config,
 			  uint32_t **cpus)
 {
@@ -122,21 +136,22 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 				"victims",       "victim_tgid",
 				"victim_cgroup", "victim_cgroup_level",
 				"csd_callback",  "tick_function",
+				"queued_wakeup", "left_out",
 				"stacks",        "faults",
 				"entries",       "compiled",
 				"ring_records",  "spool_fd",
 				"drain_cpu",     "drain_interval_ns",
 				"batch_limit",   NULL};
 	struct session *session = (struct session *)self;
-	PyObject *watched, *others;
+	PyObject *watched, *others, *left_out;
 	uint32_t *cpus = NULL;
 	struct tracer_config config = {.drain = {.spool_fd = -1, .cpu = -1}};
-	unsigned long long cgroup, callback, tick, interval_ns, limit;
+	unsigned long long cgroup, callback, tick, wakeup, interval_ns, limit;
 	int stacks, faults, entries, compiled;
 	if (!PyArg_ParseTupleAndKeywords(
-		    args, kwargs, "OOIIKIKKppppIiiKK", names, &watched, &others, &config.victims,
+		    args, kwargs, "OOIIKIKKKOppppIiiKK", names, &watched, &others, &config.victims,
 		    &config.victim_tgid, &cgroup, &config.victim_cgroup_level, &callback, &tick,
-		    &stacks, &faults, &entries, &compiled, &config.ring_records,
+		    &wakeup, &left_out, &stacks, &faults, &entries, &compiled, &config.ring_records,
 		    &config.drain.spool_fd, &config.drain.cpu, &interval_ns, &limit))
 		return -1;
 	if (session->opened || config.ring_records & (config.ring_records - 1)) {
@@ -147,12 +162,15 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 	config.csd_callback = callback;
 	config.tick_function = tick;
 	config.stacks = stacks;
-	config.faults = faults;
-	config.entries = entries;
+	config.selection.faults = faults;
+	config.selection.entries = entries;
+	config.selection.queued_wakeup = compiled ? 0 : wakeup;
 	config.compiled = compiled;
 	config.drain.interval_ns = interval_ns;
 	config.drain.batch_limit = limit;
-	int err = parse_all_cpus(watched, others, &config, &cpus);
+	int err = parse_left_out(session, left_out, &config);
+	if (!err)
+		err = parse_all_cpus(watched, others, &config, &cpus);
 	config.cpus = cpus;
 	if (!err)
 		err = session_open(session, &config);
@@ -278,15 +296,17 @@ static PyObject *describe_program(struct tracer *t, const struct bpf_program *pr
 	int fd = t->bcc.programs ? bcc_loader__program(&t->bcc, program)->fd
 				 : bpf_program__fd(program);
 	bool loaded = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size);
+	bool wanted = selection__wants(&t->config.selection, t->skeleton, program);
 	const char *section = bpf_program__section_name(program);
 	const char *tracepoint = strchr(section, '/');
 	const char *refusal = refusals__reason(&t->refusals, bpf_program__name(program));
-	return Py_BuildValue("{s:s,s:s,s:N,s:s,s:K,s:K,s:K}", "name", bpf_program__name(program),
-			     "tracepoint", tracepoint ? tracepoint + 1 : section, "loaded",
-			     PyBool_FromLong(loaded), "refusal", refusal ? refusal : "",
-			     "run_count", (unsigned long long)info.run_cnt, "run_time_ns",
-			     (unsigned long long)info.run_time_ns, "recursion_misses",
-			     (unsigned long long)info.recursion_misses);
+	return Py_BuildValue("{s:s,s:s,s:N,s:N,s:s,s:K,s:K,s:K}", "name",
+			     bpf_program__name(program), "tracepoint",
+			     tracepoint ? tracepoint + 1 : section, "loaded",
+			     PyBool_FromLong(loaded), "wanted", PyBool_FromLong(wanted), "refusal",
+			     refusal ? refusal : "", "run_count", (unsigned long long)info.run_cnt,
+			     "run_time_ns", (unsigned long long)info.run_time_ns,
+			     "recursion_misses", (unsigned long long)info.recursion_misses);
 }
 
 static PyObject *session_programs(PyObject *self, PyObject *unused)
@@ -411,7 +431,8 @@ static PyObject *session_load_program(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* Makes a thread group a victim, or a thread, as the kind of the victims wants it. */
+/* Makes a thread group a victim, or a thread, as the kind of the victims wants
+ * it. */
 static PyObject *session_add_victim(PyObject *self, PyObject *number)
 {
 	struct tracer *t = tracer_of(self);
@@ -445,12 +466,14 @@ static void session_dealloc(PyObject *self)
 {
 	PyTypeObject *type = Py_TYPE(self);
 	session_destroy((struct session *)self);
+	Py_XDECREF(((struct session *)self)->left_out);
 	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
 	release(self);
 	Py_DECREF(type);
 }
 
-/* Run-time statistics of all BPF programs, on as long as the returned descriptor is open. */
+/* Run-time statistics of all BPF programs, on as long as the returned
+ * descriptor is open. */
 static PyObject *session_enable_stats(PyObject *self, PyObject *unused)
 {
 	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
@@ -462,13 +485,16 @@ static PyObject *session_enable_stats(PyObject *self, PyObject *unused)
 static PyMethodDef methods[] = {
 	{"attach", session_attach, METH_NOARGS, "attach() -> None"},
 	{"start_window", session_start_window, METH_NOARGS,
-	 "start_window() -> int\n\nThe moment (CLOCK_MONOTONIC, ns) from which on events count."},
+	 "start_window() -> int\n\nThe moment (CLOCK_MONOTONIC, ns) from which on "
+	 "events count."},
 	{"stop_window", session_stop_window, METH_NOARGS,
-	 "stop_window() -> int\n\nDrains what happened up to now, then delivers nothing more."},
+	 "stop_window() -> int\n\nDrains what happened up to now, then delivers "
+	 "nothing more."},
 	{"read", session_read, METH_NOARGS,
 	 "read() -> bytes\n\nstruct noise_event[] since the last call, up to now."},
 	{"cpu_counters", session_cpu_counters, METH_NOARGS,
-	 "cpu_counters() -> bytes\n\nstruct noise_cpu_counters[], one per CPU: since the window "
+	 "cpu_counters() -> bytes\n\nstruct noise_cpu_counters[], one per CPU: "
+	 "since the window "
 	 "started."},
 	{"counters", session_counters, METH_NOARGS, "counters() -> dict\n\nOf the drain thread."},
 	{"programs", session_programs, METH_NOARGS, "programs() -> list[dict]"},
@@ -490,8 +516,8 @@ static PyType_Slot slots[] = {
 	{Py_tp_init, session_init},
 	{Py_tp_dealloc, session_dealloc},
 	{Py_tp_methods, methods},
-	{Py_tp_doc,
-	 "Session(**config)\n\nA loaded BPF object and its drain thread; see _native.pyi."},
+	{Py_tp_doc, "Session(**config)\n\nA loaded BPF object and its drain "
+		    "thread; see _native.pyi."},
 	{0, NULL},
 };
 

@@ -47,7 +47,8 @@ static bool kernel_calls(const struct btf *kernel, const struct bpf_program *pro
 	return btf__find_by_name_kind(kernel, name, walks ? BTF_KIND_FUNC : BTF_KIND_TYPEDEF) >= 0;
 }
 
-/* Leaves out what was refused and the programs whose tracepoint the kernel's BTF lacks. */
+/* Leaves out what was refused and the programs whose tracepoint the kernel's
+ * BTF lacks. */
 static void leave_out_missing(struct tracer *t, const struct btf *kernel)
 {
 	struct bpf_program *program;
@@ -60,7 +61,8 @@ static void leave_out_missing(struct tracer *t, const struct btf *kernel)
 	}
 }
 
-/* Number of arguments of a tracepoint, without the leading context of its BTF typedef. */
+/* Number of arguments of a tracepoint, without the leading context of its BTF
+ * typedef. */
 static int tracepoint_arguments(const struct btf *kernel, const char *type_name)
 {
 	int id = btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF);
@@ -100,7 +102,8 @@ static void configure_victims(struct tracer *t)
 	rodata->noise_takes_stacks = t->config.stacks;
 }
 
-/* On x86 the preempt count stood alone, then first in pcpu_hot (6.2 to 6.14), and alone again. */
+/* On x86 the preempt count stood alone, then first in pcpu_hot (6.2 to 6.14),
+ * and alone again. */
 static void configure_preempt_count(struct tracer *t, const struct btf *kernel)
 {
 	long long queue = per_cpu__offset(kernel, "runqueues");
@@ -131,7 +134,7 @@ static int configure_kernel(struct tracer *t)
 static int configure_maps(struct tracer *t)
 {
 	struct noisetop_bpf *skeleton = t->skeleton;
-	int err = fault__configure(skeleton, t->config.faults);
+	int err = fault__configure(skeleton, t->config.selection.faults);
 	if (!err && t->config.stacks)
 		err = bpf_map__set_max_entries(skeleton->maps.noise_user_stacks, USER_STACKS);
 	if (!err)
@@ -150,10 +153,7 @@ static int configure(struct tracer *t, struct tracer_error *error)
 		return fail(error, t->config.compiled ? "open" : "btf", err);
 	configure_watched(t);
 	configure_victims(t);
-	if (!t->config.entries) {
-		bpf_program__set_autoload(t->skeleton->progs.entry_begin, false);
-		bpf_program__set_autoload(t->skeleton->progs.entry_end, false);
-	}
+	selection__apply(&t->config.selection, t->skeleton);
 	err = configure_maps(t);
 	return err ? fail(error, "open", err) : 0;
 }
@@ -212,7 +212,7 @@ int tracer__attach(struct tracer *t, struct tracer_error *error)
 				     : noisetop_bpf__attach(t->skeleton);
 	if (err)
 		return fail(error, "attach", err);
-	if (t->config.faults)
+	if (t->config.selection.faults)
 		err = fault__attach(&t->faults, t->skeleton, t->rings.cpus, t->rings.watched_count);
 	return err ? fail(error, "faults", err) : 0;
 }
@@ -233,7 +233,8 @@ static int walk_tasks(const struct bpf_link *link)
 	return err;
 }
 
-/* Where the kernel refuses it, a wait is known from the next switch of its task on. */
+/* Where the kernel refuses it, a wait is known from the next switch of its task
+ * on. */
 static void find_waits(const struct tracer *t)
 {
 	if (!walk_tasks(t->skeleton->links.wait_find))

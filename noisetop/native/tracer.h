@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of the BPF object: open, load, attach, drain, destroy. No Python in here. */
+/* The life of the BPF object: open, load, attach, drain, destroy. No Python in
+ * here. */
 #ifndef NOISETOP_TRACER_H
 #define NOISETOP_TRACER_H
 
@@ -12,6 +13,7 @@
 #include "fault.h"
 #include "refusals.h"
 #include "rings.h"
+#include "selection.h"
 #include "tracer_error.h"
 
 struct noisetop_bpf;
@@ -24,13 +26,13 @@ struct tracer_config {
 	uint32_t victim_tgid;
 	uint64_t victim_cgroup;
 	uint32_t victim_cgroup_level;
-	uint64_t csd_callback; /* address of the kernel's function for queued calls, 0: not known */
+	uint64_t csd_callback;  /* address of the kernel's function for queued calls,
+                             0: not known */
 	uint64_t tick_function; /* that of the tick's timer, 0: not known */
 	bool stacks;
-	bool faults;
-	bool entries;
-	bool compiled;         /* the programs come from BCC: bcc_loader.h */
-	uint32_t ring_records; /* per watched CPU, a power of two; the others have fewer */
+	struct selection selection; /* its text must outlive the tracer */
+	bool compiled;              /* the programs come from BCC: bcc_loader.h */
+	uint32_t ring_records;      /* per watched CPU, a power of two; the others have fewer */
 	struct drain_config drain;
 };
 
@@ -49,7 +51,8 @@ struct tracer {
 int tracer__open(struct tracer *t, const struct tracer_config *config, struct tracer_error *error);
 int tracer__load(struct tracer *t, struct tracer_error *error);
 int tracer__attach(struct tracer *t, struct tracer_error *error);
-/* What begins from the moment that is returned on counts, and waits that had begun before. */
+/* What begins from the moment that is returned on counts, and waits that had
+ * begun before. */
 uint64_t tracer__start_window(struct tracer *t);
 void tracer__destroy(struct tracer *t);
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from noisetop._tables import crc32c
 from noisetop.checked_json import parse_json
 from noisetop.counters.cpu_counters import counts_by_cpu, read_cpu_counters
+from noisetop.counters.left_out import LEFT_OUT
 from noisetop.counters.period import PeriodCounters, counters_cut_short, counters_from_file
 from noisetop.counters.section import Section, Value
 from noisetop.errors import NoisetopError
@@ -228,6 +229,7 @@ def _parse(path: Path, content: InputBytes, wanted: Choice | None) -> Recording:
             int(irq): tuple(map(str, names)) for irq, names in head["irq_actions"].items()
         },
         symbols=lambda: blocks.symbols,
+        reduced=frozenset(LEFT_OUT.from_file(dict(head["metadata"])).options),
     )
     own_pid = int(head["metadata"].get("own_pid", 0))
     reader = RecordReader(layout, names, own_pid=own_pid)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from noisetop.counters.calibration import CALIBRATION
+from noisetop.counters.left_out import LEFT_OUT
 from noisetop.errors import NoisetopError
 from noisetop.exporters import RecordingOutput, recording_output
 from noisetop.machine import system
@@ -149,5 +150,6 @@ def recording_metadata(tracer: Tracer) -> dict[str, object]:
         "housekeeping": format_cpu_list(tracer.housekeeping),
         "started": now.isoformat(timespec="milliseconds"),
         "missing": tracer.unavailable(),
+        **LEFT_OUT.to_file(tracer.left_out),
         **CALIBRATION.to_file(tracer.calibration),
     }

@@ -7,12 +7,14 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from noisetop.counters.left_out import CHEAP, LOCAL
 from noisetop.errors import UsageError
 from noisetop.machine import affinity, system
 from noisetop.machine.files import Files
 from noisetop.session.victims import given_victim, process_target, thread_target
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.tracing.backend import BACKENDS
+from noisetop.tracing.program_sets import ProgramSet, program_set
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import RING_RECORDS
 
@@ -100,6 +102,18 @@ def _add_tool(parser: argparse.ArgumentParser) -> None:
         "and where victims were that lost 50 µs or more; adds 3 µs per interrupt sent",
     )
     tool.add_argument(
+        "--local",
+        action="store_true",
+        help="attach nothing that runs on unwatched CPUs only to explain: who sends, arms, queues "
+        "and raises is unknown",
+    )
+    tool.add_argument(
+        "--cheap",
+        action="store_true",
+        help="tell interrupts and softirqs by vector and number, without the timers, tasklets and "
+        "functions that they run: adds a third less to each",
+    )
+    tool.add_argument(
         "--ring-size",
         metavar="KIB",
         type=int,
@@ -122,6 +136,11 @@ def add_net_argument(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="rank by exact net time; default: by the estimated cost, where it is calibrated",
     )
+
+
+def programs_of(args: argparse.Namespace) -> ProgramSet:
+    """What the options leave of the complete set."""
+    return program_set(option for option in (LOCAL, CHEAP) if getattr(args, option))
 
 
 def ring_records(args: argparse.Namespace) -> int:

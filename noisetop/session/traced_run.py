@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from noisetop.counters.left_out import LEFT_OUT
 from noisetop.counters.losses import LOSSES
 from noisetop.errors import UsageError
 from noisetop.events.symbols import read_kallsyms
@@ -29,6 +30,7 @@ from noisetop.session.options import (
     housekeeping_of,
     housekeeping_warning,
     named_victims,
+    programs_of,
     ring_records,
     target_of,
 )
@@ -98,6 +100,7 @@ class TracedRun:
         if args.workload:
             self._prepare_workload(args, workload_output_fd)
         self.housekeeping = housekeeping_of(args, self.target)
+        self.programs = programs_of(args)
         self.result: RunResult | None = None
         """Set when tracing() has ended without an error."""
         self._new_tracer = partial(
@@ -108,6 +111,7 @@ class TracedRun:
             stacks=args.stacks,
             faults=args.faults,
             entries=args.entries,
+            programs=self.programs,
             housekeeping=self.housekeeping,
             backend=self._backend,
         )
@@ -171,6 +175,8 @@ class TracedRun:
         """Prints what the user should know before tracing starts."""
         if warning := housekeeping_warning(self.housekeeping, self.target):
             notice(warning)
+        if self.programs.left_out:
+            notice(LEFT_OUT.brief(self.programs.left_out, 0).text)
         if not is_first("pid"):
             notice("this is a container: numbers of tasks in the results are the host's")
         if self._backend == "bcc":

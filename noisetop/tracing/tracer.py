@@ -18,6 +18,7 @@ from noisetop import _native
 from noisetop.counters.calibration import NONE, Calibration
 from noisetop.counters.cpu_counters import counts_by_cpu, read_cpu_counters
 from noisetop.counters.isolation_changes import ISOLATION, Changes
+from noisetop.counters.left_out import LeftOut
 from noisetop.counters.offline_cpus import OFFLINE, OfflineInterval
 from noisetop.counters.period import CountersWatch, PeriodCounters
 from noisetop.errors import NoisetopError
@@ -41,6 +42,7 @@ from noisetop.tracing.isolation_watch import IsolationWatch
 from noisetop.tracing.names_writer import INTERVAL_S, NamesWriter
 from noisetop.tracing.privileges import explain
 from noisetop.tracing.process_watch import ProcessWatch
+from noisetop.tracing.program_sets import COMPLETE, ProgramSet
 from noisetop.tracing.target import Target
 from noisetop.tracing.user_stacks import UserStackWatch
 
@@ -56,8 +58,6 @@ _STACKS_INTERVAL_S = 0.05
 _SAMPLE_S = 0.2
 _SAMPLE_RECORDS = 50
 """Where there are fewer in that time, those of attaching count as well."""
-_SOFTWARE_EVENT = "perf_event"
-"""Section of the programs that only run when asked for."""
 _PAIR = re.compile(r"_entry$|_exit$|(?<=_execute)_(start|end)$")
 _ENTRIES = ("entry_begin", "entry_end")
 _NO_NAMES = "names of kernel functions (need CAP_SYSLOG)"
@@ -81,6 +81,8 @@ class Tracer:
     """Whether to time the page faults of the victims."""
     entries: bool = False
     """Whether to time entries into the kernel, which the kernel tells on CPUs of ``nohz_full=``."""
+    programs: ProgramSet = COMPLETE
+    """What is attached."""
     housekeeping: tuple[int, ...] = ()
     """CPUs for the tool's own threads; empty: none left."""
     backend: str = field(default_factory=choose)
@@ -121,7 +123,12 @@ class Tracer:
         if self.housekeeping:
             affinity.bind(self.housekeeping)
         self.layout = Layout.from_native(_native.layout())
-        self.names = Names(softirq_names(), system.irq_actions(), self._read_symbols)
+        self.names = Names(
+            softirq_names(),
+            system.irq_actions(),
+            self._read_symbols,
+            frozenset(self.left_out.options),
+        )
         self.host_numbers = HostNumbers(has_btf=self.backend != "bcc")
         self.reader = RecordReader(self.layout, self.names, own_pid=self.own_pid)
         self._not_taken = vectors_not_taken()
@@ -153,6 +160,8 @@ class Tracer:
             victim_cgroup_level=self._cgroup_level(),
             csd_callback=self._csd_callback(),
             tick_function=self._tick_function(),
+            queued_wakeup=self._read_symbols().address("sched_ttwu_pending"),
+            left_out=self.programs.programs,
             stacks=self.stacks,
             faults=self.faults and self.backend != "bcc",
             entries=self.entries and self.backend != "bcc",
@@ -188,7 +197,7 @@ class Tracer:
     def _compile(self) -> None:
         """Has BCC make the programs and loads them; what the kernel refuses is left out."""
         unit = bcc.TranslationUnit(
-            programs=_native.programs(),
+            programs=self._programs(),
             source_ids={kind.name: number for number, kind in self.layout.kinds.items()},
             per_cpu=bcc.per_cpu_symbols(KALLSYMS),
             **self._session.translation_unit(),
@@ -198,6 +207,11 @@ class Tracer:
         self._lost = compiled.lost
         for name, code in compiled.code.items():
             self._session.load_program(name, code)
+
+    def _programs(self) -> dict[str, str]:
+        """The section of each program that is not left out, by its name."""
+        left_out, programs = self.programs.programs, _native.programs().items()
+        return {name: where for name, where in programs if name not in left_out}
 
     def _check_entries(self) -> None:
         """Raises NoisetopError where entries are asked for and the kernel does not tell them."""
@@ -220,6 +234,11 @@ class Tracer:
     def _cgroup_level(self) -> int:
         target = self.target
         return self.host_numbers.cgroup_level(target.cgroup_level) if target.cgroup_id else 0
+
+    @property
+    def left_out(self) -> LeftOut:
+        """What is not traced because the user asked for less."""
+        return self.programs.left_out
 
     @property
     def own_pid(self) -> int:
@@ -475,9 +494,8 @@ class Tracer:
         and names that it hides."""
         reasons: dict[str, str] = {}
         for program in self._session.programs():
-            asked_for = program["tracepoint"] == _SOFTWARE_EVENT or program["name"] in _ENTRIES
             name = _PAIR.sub("", program["tracepoint"])
-            if not (program["loaded"] or asked_for or name in self._not_taken):
+            if program["wanted"] and not (program["loaded"] or name in self._not_taken):
                 refusal = f" ({program['name']} was refused: {program['refusal']})"
                 reasons[name] = refusal if program["refusal"] else reasons.get(name, "")
         hidden = () if self._read_symbols() else (_NO_NAMES,)

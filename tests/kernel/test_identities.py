@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from noisetop.counters.left_out import CHEAP, LEFT_OUT, LOCAL
 from noisetop.counters.losses import LOSSES
 from noisetop.counters.overhead import OVERHEAD
 from noisetop.counters.unavailable import UNAVAILABLE
@@ -25,6 +26,7 @@ from noisetop.recording.recording import Recording
 from noisetop.summary.recorded import summary_of
 from noisetop.summary.summary import Summarizer, Summary
 from noisetop.summary.trigger_totals import TriggerSummary
+from noisetop.tracing.program_sets import program_set
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel import books
@@ -69,17 +71,26 @@ class Loaded:
         return least - self.slices_of_init, most
 
 
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
+@pytest.fixture(scope="module", params=["complete", LOCAL, CHEAP])
+def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
+    """Under each set of programs: what it sees adds up."""
+    programs = program_set([request.param])
     path = tmp_path_factory.mktemp("loaded") / "loaded.noisetop"
     cpus = system.online_cpus()
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(path.open("w+b", buffering=0))
         tracer = stack.enter_context(
-            Tracer(Target(cpus), spool_fd=file.fileno(), keep_batches=True, ring_records=1 << 17)
+            Tracer(
+                Target(cpus),
+                spool_fd=file.fileno(),
+                keep_batches=True,
+                ring_records=1 << 17,
+                programs=programs,
+            )
         )
         writer = SpoolWriter(file.fileno(), tracer.layout, tracer)
-        metadata = {**system.describe(), "own_pid": tracer.own_pid}
+        about = LEFT_OUT.to_file(tracer.left_out)
+        metadata = {**system.describe(), "own_pid": tracer.own_pid, **about}
         writer.write_head(metadata, tracer.names, cpus)
         frequency = str(round(5000 * SHARE))
         stack.enter_context(stress("--timer", "1", "--timer-freq", frequency, "--sock", "1"))
@@ -175,6 +186,7 @@ def test_function_calls(loaded: Loaded, cpu: int) -> None:
 
 def test_there_were_function_calls(loaded: Loaded) -> None:
     unnamed = "csd_function" in loaded.recording.counters.of(UNAVAILABLE)
+    unnamed |= CHEAP in loaded.recording.counters.of(LEFT_OUT).options
     names = FUNCTION_CALLS if unnamed else ["ipi_mb"]
     assert count(loaded, max(system.online_cpus()), *names) > 1000 * ENOUGH
 

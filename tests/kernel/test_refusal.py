@@ -40,7 +40,7 @@ def run_without(fields: str, folder: Path, *arguments: str) -> subprocess.Comple
 @pytest.mark.parametrize(
     ("field", "tracepoint", "program"),
     [
-        ("cpus_ptr", "sched_waking", "wait_waking"),
+        ("cpu_base", "hrtimer_start", "hrtimer_start"),
         ("current_work", "workqueue_execute", "work_entry"),
     ],
 )

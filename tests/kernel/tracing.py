@@ -14,6 +14,7 @@ from noisetop.events.interruption import Interruptions, Source
 from noisetop.events.trigger import Trigger
 from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait
+from noisetop.tracing.program_sets import COMPLETE, ProgramSet
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel import books
@@ -74,12 +75,13 @@ def trace(
     faults: bool = False,
     entries: bool = False,
     housekeeping: tuple[int, ...] = (),
+    programs: ProgramSet = COMPLETE,
 ) -> Traced:
     """Traces while the loads run one after the other; they return when they are over."""
     tables = []
     with Tracer(
         target, ring_records=ring_records, stacks=True, faults=faults, entries=entries,
-        housekeeping=housekeeping, samples_cost=False,
+        housekeeping=housekeeping, samples_cost=False, programs=programs,
     ) as tracer:  # fmt: skip
         slices = books.slices_of_init()
         tracer.start_window()
