@@ -22,10 +22,9 @@ static bool is_left_out(const struct selection *selection, const struct bpf_prog
 }
 
 /*
- * Most wake-ups happen in the context of their waker, and csd_queue_cpu tells
- * of the others: then none has to be looked at twice. Where the kernel lacks
- * that, or nobody asks for sched_waking, which tells of all, only the former
- * are told.
+ * Most wake-ups happen in the context of their waker, and csd_queue_cpu tells of the others: then
+ * none has to be looked at twice. Where the kernel lacks that, or nobody asks for sched_waking,
+ * which tells of all, only the former are told.
  */
 static void choose_wakers(const struct selection *selection, struct noisetop_bpf *skeleton)
 {

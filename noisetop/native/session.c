@@ -28,8 +28,7 @@ struct session {
 
 static PyObject *tracer_error_type;
 
-/* The one place where an errno of ours becomes an exception: args are (errno,
- * step, detail). */
+/* The one place where an errno of ours becomes an exception: args are (errno, step, detail). */
 static PyObject *raise_error(int err, const char *step, const char *detail)
 {
 	PyObject *arguments = Py_BuildValue("(iss)", -err, step, detail);
@@ -111,8 +110,7 @@ static int session_open(struct session *session, const struct tracer_config *con
 	return err ? -1 : 0;
 }
 
-/* Lists of CPUs: the watched ones first, then those from which triggers may
- * come. */
+/* Lists of CPUs: the watched ones first, then those from which triggers may come. */
 static int parse_all_cpus(PyObject *watched, PyObject *others, struct tracer_config *config,
 			  uint32_t **cpus)
 {
@@ -431,8 +429,7 @@ static PyObject *session_load_program(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* Makes a thread group a victim, or a thread, as the kind of the victims wants
- * it. */
+/* Makes a thread group a victim, or a thread, as the kind of the victims wants it. */
 static PyObject *session_add_victim(PyObject *self, PyObject *number)
 {
 	struct tracer *t = tracer_of(self);
@@ -472,8 +469,7 @@ static void session_dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
-/* Run-time statistics of all BPF programs, on as long as the returned
- * descriptor is open. */
+/* Run-time statistics of all BPF programs, on as long as the returned descriptor is open. */
 static PyObject *session_enable_stats(PyObject *self, PyObject *unused)
 {
 	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
@@ -485,16 +481,13 @@ static PyObject *session_enable_stats(PyObject *self, PyObject *unused)
 static PyMethodDef methods[] = {
 	{"attach", session_attach, METH_NOARGS, "attach() -> None"},
 	{"start_window", session_start_window, METH_NOARGS,
-	 "start_window() -> int\n\nThe moment (CLOCK_MONOTONIC, ns) from which on "
-	 "events count."},
+	 "start_window() -> int\n\nThe moment (CLOCK_MONOTONIC, ns) from which on events count."},
 	{"stop_window", session_stop_window, METH_NOARGS,
-	 "stop_window() -> int\n\nDrains what happened up to now, then delivers "
-	 "nothing more."},
+	 "stop_window() -> int\n\nDrains what happened up to now, then delivers nothing more."},
 	{"read", session_read, METH_NOARGS,
 	 "read() -> bytes\n\nstruct noise_event[] since the last call, up to now."},
 	{"cpu_counters", session_cpu_counters, METH_NOARGS,
-	 "cpu_counters() -> bytes\n\nstruct noise_cpu_counters[], one per CPU: "
-	 "since the window "
+	 "cpu_counters() -> bytes\n\nstruct noise_cpu_counters[], one per CPU: since the window "
 	 "started."},
 	{"counters", session_counters, METH_NOARGS, "counters() -> dict\n\nOf the drain thread."},
 	{"programs", session_programs, METH_NOARGS, "programs() -> list[dict]"},
@@ -516,8 +509,8 @@ static PyType_Slot slots[] = {
 	{Py_tp_init, session_init},
 	{Py_tp_dealloc, session_dealloc},
 	{Py_tp_methods, methods},
-	{Py_tp_doc, "Session(**config)\n\nA loaded BPF object and its drain "
-		    "thread; see _native.pyi."},
+	{Py_tp_doc,
+	 "Session(**config)\n\nA loaded BPF object and its drain thread; see _native.pyi."},
 	{0, NULL},
 };
 

@@ -47,8 +47,7 @@ static bool kernel_calls(const struct btf *kernel, const struct bpf_program *pro
 	return btf__find_by_name_kind(kernel, name, walks ? BTF_KIND_FUNC : BTF_KIND_TYPEDEF) >= 0;
 }
 
-/* Leaves out what was refused and the programs whose tracepoint the kernel's
- * BTF lacks. */
+/* Leaves out what was refused and the programs whose tracepoint the kernel's BTF lacks. */
 static void leave_out_missing(struct tracer *t, const struct btf *kernel)
 {
 	struct bpf_program *program;
@@ -61,8 +60,7 @@ static void leave_out_missing(struct tracer *t, const struct btf *kernel)
 	}
 }
 
-/* Number of arguments of a tracepoint, without the leading context of its BTF
- * typedef. */
+/* Number of arguments of a tracepoint, without the leading context of its BTF typedef. */
 static int tracepoint_arguments(const struct btf *kernel, const char *type_name)
 {
 	int id = btf__find_by_name_kind(kernel, type_name, BTF_KIND_TYPEDEF);
@@ -102,8 +100,7 @@ static void configure_victims(struct tracer *t)
 	rodata->noise_takes_stacks = t->config.stacks;
 }
 
-/* On x86 the preempt count stood alone, then first in pcpu_hot (6.2 to 6.14),
- * and alone again. */
+/* On x86 the preempt count stood alone, then first in pcpu_hot (6.2 to 6.14), and alone again. */
 static void configure_preempt_count(struct tracer *t, const struct btf *kernel)
 {
 	long long queue = per_cpu__offset(kernel, "runqueues");
@@ -233,8 +230,7 @@ static int walk_tasks(const struct bpf_link *link)
 	return err;
 }
 
-/* Where the kernel refuses it, a wait is known from the next switch of its task
- * on. */
+/* Where the kernel refuses it, a wait is known from the next switch of its task on. */
 static void find_waits(const struct tracer *t)
 {
 	if (!walk_tasks(t->skeleton->links.wait_find))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of the BPF object: open, load, attach, drain, destroy. No Python in
- * here. */
+/* The life of the BPF object: open, load, attach, drain, destroy. No Python in here. */
 #ifndef NOISETOP_TRACER_H
 #define NOISETOP_TRACER_H
 
@@ -26,8 +25,7 @@ struct tracer_config {
 	uint32_t victim_tgid;
 	uint64_t victim_cgroup;
 	uint32_t victim_cgroup_level;
-	uint64_t csd_callback;  /* address of the kernel's function for queued calls,
-                             0: not known */
+	uint64_t csd_callback; /* address of the kernel's function for queued calls, 0: not known */
 	uint64_t tick_function; /* that of the tick's timer, 0: not known */
 	bool stacks;
 	struct selection selection; /* its text must outlive the tracer */
@@ -51,8 +49,7 @@ struct tracer {
 int tracer__open(struct tracer *t, const struct tracer_config *config, struct tracer_error *error);
 int tracer__load(struct tracer *t, struct tracer_error *error);
 int tracer__attach(struct tracer *t, struct tracer_error *error);
-/* What begins from the moment that is returned on counts, and waits that had
- * begun before. */
+/* What begins from the moment that is returned on counts, and waits that had begun before. */
 uint64_t tracer__start_window(struct tracer *t);
 void tracer__destroy(struct tracer *t);
 
