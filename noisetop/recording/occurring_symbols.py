@@ -35,10 +35,12 @@ class OccurringSymbols:
         return addresses
 
     def _of_triggers(self, events: Events) -> npt.NDArray[np.uint64]:
+        """What a sender queued names an interrupt where nobody saw it run."""
         triggers = events.view(self._layout.trigger)
-        addresses: npt.NDArray[np.uint64] = triggers["work_function"][
-            events["flags"] & self._layout.flags["TRIGGER"] != 0
-        ]
+        told = events["flags"] & self._layout.flags["TRIGGER"] != 0
+        addresses: npt.NDArray[np.uint64] = np.concatenate(
+            [triggers["work_function"][told], triggers["function"][told]]
+        )
         known: npt.NDArray[np.uint64] = addresses[addresses != 0]
         return known
 
