@@ -71,7 +71,11 @@ class Loaded:
         return least - self.slices_of_init, most
 
 
-@pytest.fixture(scope="module", params=["complete", LOCAL, CHEAP])
+SETS = ["complete", LOCAL, CHEAP] if SHARE == 1 else ["complete"]
+"""In emulation one, as the others attach a part of the same programs."""
+
+
+@pytest.fixture(scope="module", params=SETS)
 def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     """Under each set of programs: what it sees adds up."""
     programs = program_set([request.param])
