@@ -124,7 +124,7 @@ async def test_filter_while_typing_then_keep_then_clear() -> None:
         assert "containing 'TiCk'" in screen(app)
         await pilot.press("escape")
         assert len(labels(app)) == 3
-        await pilot.press("f", "q", "p")
+        await pilot.press("slash", "q", "p")
         assert labels(app) == []
         assert not app.state.paused
         await pilot.press("escape")

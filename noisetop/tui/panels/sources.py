@@ -104,8 +104,8 @@ class Sources(Vertical, Panel[tuple[Period | None, View]]):
     ORDER = 20
     KEYS = (
         Key(
-            "/  f", "sources containing text; Enter applies it, Esc clears it",
-            "slash,f", "filter", "/ filter",
+            "/", "sources containing text; Enter applies it, Esc clears it",
+            "slash", "filter", "/ filter",
         ),
         Key("c", "one row per source, or one per source and CPU", "c", "per_cpu", "c CPUs"),
         Key("i", "also show what ran on idle CPUs; it is not noise", "i", "idle"),
