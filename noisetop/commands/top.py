@@ -79,7 +79,13 @@ def run(args: argparse.Namespace) -> int:
         with run:
             with run.tracing() as tracer:
                 feed = TracerFeed(
-                    tracer, run.stopper, interval_ns, run.target.title, args.count, args.net
+                    tracer,
+                    run.stopper,
+                    interval_ns,
+                    run.target.title,
+                    args.count,
+                    args.net,
+                    keeps_moments=output.owns_terminal,
                 )
                 output.run(feed, sys.stdout, settings)
             status = run.status()

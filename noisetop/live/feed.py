@@ -16,13 +16,16 @@ from noisetop.events.waits import WaitBook
 from noisetop.live.causes import LiveCauses
 from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.sample import Sample
+from noisetop.live.worst_moments import WorstMoments
 from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import process_ids, task_exists, topology
 from noisetop.machine.topology import CpuPlace, places_of
 from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.fold import folded
+from noisetop.summary.max_single import LongestIntervals
 from noisetop.summary.short_lived import StartedTasks
 from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.worst import WorstInterruption, is_aside
 from noisetop.tables.rows import joined
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.tracer import Tracer
@@ -75,6 +78,8 @@ class TracerFeed:
     """Samples until the end; None: no limit."""
     by_net: bool = False
     """Whether to rank by net time although there is a calibration."""
+    keeps_moments: bool = False
+    """Whether samples can carry the worst moments."""
     places: Mapping[int, CpuPlace] = field(default_factory=lambda: places_of(topology()))
     _total: Summarizer = field(init=False)
     _total_waits: WaitBook = field(default_factory=WaitBook)
@@ -85,6 +90,8 @@ class TracerFeed:
     _counters_at_start: Totals = field(init=False)
     _counters_at_last: Totals = field(init=False)
     _causes: LiveCauses = field(init=False)
+    _moments: WorstMoments | None = None
+    _moments_wanted: threading.Event = field(default_factory=threading.Event)
     _claims: Claims = field(init=False)
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
     _living: int = 0
@@ -93,7 +100,7 @@ class TracerFeed:
     def __post_init__(self) -> None:
         self.tracer.reader.splits = True
         self.tracer.reader.namer.most_names = _NEW_NAMES
-        self._total = self._summarizer()
+        self._total = self._total_summarizer()
         self._causes = LiveCauses(
             self.tracer.reader,
             self.tracer.target.cpus,
@@ -106,7 +113,14 @@ class TracerFeed:
         self._total_start_ns = self._last_ns = self.tracer.start_ns
         self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start
 
-    def _summarizer(self) -> Summarizer:
+    def _total_summarizer(self) -> Summarizer:
+        """Of the totals: it finds the worst moments as well."""
+        if not self.keeps_moments:
+            return self._summarizer()
+        self._moments = WorstMoments()
+        return self._summarizer(self._moments.intervals)
+
+    def _summarizer(self, intervals: LongestIntervals | None = None) -> Summarizer:
         reader = self.tracer.reader
         return Summarizer(
             self.tracer.target.cpus,
@@ -114,6 +128,7 @@ class TracerFeed:
             reader.join.triggers,
             self.tracer.directory,
             started=StartedTasks(_STARTED),
+            intervals=intervals or LongestIntervals(keep=1),
         )
 
     def next(self) -> Sample:
@@ -129,6 +144,8 @@ class TracerFeed:
             self._restart()
         interval = self._summarizer()
         self._total.add(table)
+        if self._moments is not None:
+            self._moments.add(table)
         interval.add(part)
         victims = self._victims(now_ns, waits)
         start_ns, self._last_ns = self._last_ns, now_ns
@@ -137,17 +154,27 @@ class TracerFeed:
         self._causes.add(table, waits, start_ns, now_ns, whose)
         total = self._between(self._counters_at_start, counters, *total_ns)
         latest = self._between(since_last, counters, start_ns, now_ns)
+        since_start = self._summary(
+            self._total, self._total_waits, self._total_victims, total_ns, total, whose
+        )
         sample = Sample(
-            total=self._summary(
-                self._total, self._total_waits, self._total_victims, total_ns, total, whose
-            ),
+            total=since_start,
             interval=self._summary(interval, waits, victims, (start_ns, now_ns), latest, whose),
             diagnosis=self._causes.latest,
             ended=ended,
+            moments=self._worst(since_start),
         )
         waits.clear()
         self._bound_memory(total.of(CALIBRATION))
         return sample
+
+    def _worst(self, since_start: Summary) -> tuple[WorstInterruption, ...] | None:
+        """Those that are noise, where somebody wants to see them."""
+        if self._moments is None or not self._moments_wanted.is_set():
+            return None
+        reader = self.tracer.reader
+        worst = self._moments.worst(reader.namer.sources, reader.join.triggers)
+        return tuple(one for one in worst if not is_aside(since_start, one))
 
     def _victims(self, now_ns: int, waits: WaitBook) -> dict[int, VictimTime]:
         """Where their time went in this interval; adds it and their waits to the totals. Tasks that
@@ -173,6 +200,8 @@ class TracerFeed:
         if names <= 2 * _REMEMBERED and len(reader.namer.sources) <= 2 * kept + _NEW_NAMES:
             return
         total = folded(self._total, calibration, self._total_start_ns, kept)
+        if self._moments is not None:
+            self._moments.forget(reader.namer.sources, reader.join.triggers)
         reader.forget(total.told_as, _lives(self.tracer.directory), _REMEMBERED)
         self._living = max(reader.task_names.task_count - _REMEMBERED, 0)
         self._total = total.continued(reader.namer.sources, reader.join.triggers)
@@ -212,7 +241,7 @@ class TracerFeed:
     def _restart(self) -> None:
         """The total begins where the last interval ended."""
         self._reset_wanted.clear()
-        self._total = self._summarizer()
+        self._total = self._total_summarizer()
         self._total_waits.clear()
         self._total_victims = {}
         self._causes.restart()
@@ -252,6 +281,13 @@ class TracerFeed:
     def diagnose(self, *, wanted: bool) -> None:
         """Has samples carry a diagnosis, or no longer."""
         self._causes.want(wanted=wanted)
+
+    def want_moments(self, *, wanted: bool) -> None:
+        """Has samples carry the worst moments, or no longer."""
+        if wanted:
+            self._moments_wanted.set()
+        else:
+            self._moments_wanted.clear()
 
     def wake(self) -> None:
         """Ends the wait of next() early."""

@@ -126,6 +126,14 @@ class NoiseColumns:
         """None: not known, or gone."""
         return self._columns.get(number)
 
+    def number_of(self, end_ns: int) -> int | None:
+        """That of the column in which something ended. None: it is gone."""
+        for number in reversed(self._columns):
+            column = self._columns[number]
+            if column.start_ns < end_ns <= column.end_ns:
+                return number
+        return None
+
     def clear(self) -> None:
         """Forgets all; numbers go on."""
         self._columns.clear()

@@ -18,6 +18,7 @@ from noisetop.events.victim_time import VictimTime, merged
 from noisetop.events.waits import WaitBook
 from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.periods import Periods
+from noisetop.live.worst_moments import MOMENTS_KEPT, PARTS_KEPT
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording
 from noisetop.recording.thread_accounts import PeriodAccount
@@ -27,8 +28,6 @@ from noisetop.summary.recorded import cpu_victims_of
 from noisetop.summary.summary import Summarizer, Summary
 from noisetop.summary.worst import WorstInterruption, is_aside, summarize_with_worst
 
-MOMENTS_KEPT = 100
-"""Worst moments that can be gone to."""
 _PREFIX_EVERY = 32
 _BACK, _TOTALS = 8, 64
 """Totals that are made for steps back, and that are kept: some 300 KiB each."""
@@ -72,10 +71,14 @@ class Playback:
 
     def find_worst(self) -> None:
         """Finds the longest intervals of noise, once it is loaded."""
-        end = len(self.periods)
-        tables = self._index.ended(self._after_ns(0), self.periods.bounds_ns[end])
+        self.worst = self.worst_of(0, len(self.periods))
+
+    def worst_of(self, first: int, until: int) -> tuple[WorstInterruption, ...]:
+        """The longest intervals of noise that ended in these periods, longest first. One that
+        began before is whole where its interruptions ended in them."""
+        tables = self._index.ended(self._after_ns(first), self.periods.bounds_ns[until])
         part = replace(self.recording, read_chunks=lambda: iter(tables), whole=self.recording)
-        _, self.worst = summarize_with_worst(part, MOMENTS_KEPT)
+        return summarize_with_worst(part, MOMENTS_KEPT, most_parts=PARTS_KEPT)[1]
 
     @property
     def accounted(self) -> int:
@@ -219,9 +222,16 @@ class Playback:
 
     def moments(self) -> Sequence[WorstInterruption]:
         """Worst first: those that are noise, not the turn of a victim or contention."""
+        return self._noise_of(self.worst)
+
+    def moments_of(self, first: int, until: int) -> Sequence[WorstInterruption]:
+        """The same of these periods."""
+        return self._noise_of(self.worst_of(first, until))
+
+    def _noise_of(self, worst: Sequence[WorstInterruption]) -> list[WorstInterruption]:
         whose = self.cpu_victims(len(self.periods))
         about = Summary(0, 0, (), directory=self.recording.directory, cpu_victims=whose)
-        return [one for one in self.worst if not is_aside(about, one)]
+        return [one for one in worst if not is_aside(about, one)]
 
     def diagnosis(self, first: int, until: int) -> Diagnosis:
         """What causes the noise of these periods. Raises NoisetopError."""
