@@ -116,7 +116,7 @@ class NoiseColumns:
         self.newest = max(self.newest, number)
         cells = max(len(column.cells), 1)
         while len(self._columns) > min(self.kept, max(_CELLS // cells, 1)):
-            del self._columns[min(self._columns)]
+            del self._columns[self.first]
 
     def append(self, column: NoiseColumn) -> None:
         """The column after the newest one."""
@@ -141,4 +141,4 @@ class NoiseColumns:
     @property
     def first(self) -> int:
         """Smallest number that is kept."""
-        return min(self._columns, default=self.newest + 1)
+        return next(iter(self._columns), self.newest + 1)  # they come in their order

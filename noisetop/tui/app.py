@@ -65,6 +65,8 @@ class Dashboard(StatefulApp):
         self._loop_in_use: asyncio.AbstractEventLoop | None = None
         self._first_ns = 0
         self._drawn_ns = 0
+        self._past_shown = 0
+        """While it is paused: number of the interval that is shown, or was the newest then."""
 
     def compose(self) -> ComposeResult:
         """Part of Textual."""
@@ -152,7 +154,22 @@ class Dashboard(StatefulApp):
         since_start_ns = interval.start_ns - self._columns.origin_ns
         history = self._history_until(number + 1)
         self.state = self.state.with_past(interval, since_start_ns, history)
+        self._past_shown = number
         return True
+
+    def action_step(self, by: int) -> None:
+        """So many periods further or back; live through those that are kept, and on from the
+        newest."""
+        if self.player is not None:
+            self.player.go(self.player.wanted.stepped(by))
+            return
+        newest = self._columns.newest
+        at = self._past_shown if self.state.paused else newest
+        if by > 0 and at + by > newest:
+            if self.state.paused:
+                self.action_pause()
+        elif self._past.first >= 0:
+            self.show_period(max(at + by, self._past.first))
 
     def on_progress(self, message: Progress) -> None:
         """More is known of a recording."""
@@ -211,6 +228,7 @@ class Dashboard(StatefulApp):
             self.player.go(self.player.wanted.played())
             return
         history = self.history if self.state.paused else self.history.copy()
+        self._past_shown = self._columns.newest
         self.state = self.state.with_pause(history)
 
     def action_reset(self) -> None:

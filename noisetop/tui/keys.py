@@ -26,6 +26,13 @@ class Key:
 
 QUIT = Key("q  Ctrl-C", "quit", "q", "quit", "q quit")
 _SORT = Key("s  S", "sort by the next column; reverse the sort order", hint="s S sort")
+STEPS = (
+    Key(".", "one period further", "full_stop", "step(1)", ". , step"),
+    Key(",", "one period back; live it pauses: p goes on", "comma", "step(-1)"),
+    Key(">", "ten periods further", "greater_than_sign", "step(10)"),
+    Key("<", "ten periods back", "less_than_sign", "step(-10)"),
+)
+"""Over a recording through all of it, live through the last minutes."""
 _LIVE = (
     Key("p  Space", "freeze the tables; tracing continues", "p,space", "pause", "p pause"),
     Key("r", "reset the counters", "r", "reset", "r reset"),
@@ -37,7 +44,7 @@ _TABLES = (
     Key("← →", "scroll to columns that do not fit"),
     Key("Mouse", "click a title to sort by it; double-click a row to open it"),
 )
-GENERAL = (_SORT, *_LIVE, *_TABLES)
+GENERAL = (_SORT, *_LIVE, *STEPS, *_TABLES)
 """Keys that belong to no panel."""
-GENERAL_OF_PLAYBACK = (_SORT, *_TABLES)
+GENERAL_OF_PLAYBACK = (*STEPS, _SORT, *_TABLES)
 """The same over a recording, where the timeline has the others."""
