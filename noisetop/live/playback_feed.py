@@ -58,6 +58,7 @@ class PlaybackFeed:
     _due_ns: int = 0
     _told_ns: int = 0
     _searched: bool = False
+    _accountant: threading.Thread | None = None
     _summary: tuple[tuple[int, int, bool, bool], Summary] | None = None
     """The last one, and what it is of."""
 
@@ -83,7 +84,7 @@ class PlaybackFeed:
         if not self.read_share:
             self.playback.load(self._reading)
             self.read_share = 1.0
-            threading.Thread(target=self._account, daemon=True).start()
+            self._begin_accounts()
         while True:
             with self._changed:
                 position = self._next_position()
@@ -181,6 +182,12 @@ class PlaybackFeed:
         self._told_moments_of = None
         self.on_progress()
 
+    def _begin_accounts(self) -> None:
+        if self._accountant is not None:
+            self._accountant.join()
+        self._accountant = threading.Thread(target=self._account, daemon=True)
+        self._accountant.start()
+
     def _account(self) -> None:
         while self.playback.accounted < len(self.playback.periods) and not self._stopping:
             self.playback.account_next()
@@ -196,6 +203,14 @@ class PlaybackFeed:
         if now_ns - self._told_ns >= _FRAME_NS:
             self._told_ns = now_ns
             self.on_progress()
+
+    def reopen(self) -> None:
+        """After wake(), when nobody waits for next() any more: another view is to have samples."""
+        with self._changed:
+            self._stopping, self._shown = False, None
+            self.on_progress = lambda: None
+        if self.read_share == 1:
+            self._begin_accounts()
 
     def reset(self) -> None:
         """A recording has no counters to reset."""

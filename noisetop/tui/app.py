@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,25 +16,30 @@ from textual.worker import Worker, WorkerState
 
 from noisetop.errors import NoisetopError
 from noisetop.live.noise_columns import NoiseColumns, noise_column
+from noisetop.live.pair import Pair
 from noisetop.live.past_intervals import PastIntervals
 from noisetop.live.position import Position
 from noisetop.live.sample import Feed, Sample
 from noisetop.summary.summary import Summary
 from noisetop.tui.feed_reader import FeedReader, NewSample, Progress
 from noisetop.tui.history import LENGTH, History
-from noisetop.tui.keys import GENERAL, OPEN, QUIT
+from noisetop.tui.keys import GENERAL, OPEN, QUIT, SWAP
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.overlay_screen import OverlayScreen
 from noisetop.tui.panel import Panel, Place
 from noisetop.tui.panels import load_panels, panels_of
-from noisetop.tui.state import StatefulApp
+from noisetop.tui.state import StatefulApp, View
 from noisetop.tui.terminal import TerminalDriver, keys_from_terminal, leave_on_signals
 
+CHANGES = "Changes"
+"""The panel that a view of two recordings begins with."""
 _PANELS = {panel.__name__: panel for panel in load_panels()}
 
 
 def _bindings() -> list[BindingType]:
-    general = [Binding(key.names, key.action, key.help) for key in (QUIT, *GENERAL) if key.names]
+    general = [
+        Binding(key.names, key.action, key.help) for key in (QUIT, SWAP, *GENERAL) if key.names
+    ]
     panels = [
         Binding(key.names, f"panel('{name}', '{key.action}')", key.help)
         for name, panel in _PANELS.items()
@@ -50,8 +56,8 @@ class Dashboard(StatefulApp):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = _bindings()
 
-    def __init__(self, feed: Feed, refresh_ns: int | None = None) -> None:
-        super().__init__(feed, driver_class=TerminalDriver)
+    def __init__(self, feed: Feed, refresh_ns: int | None = None, pair: Pair | None = None) -> None:
+        super().__init__(feed, pair, driver_class=TerminalDriver)
         self.animation_level = "none"
         self.refresh_ns = refresh_ns or 0
         self.latest: Sample | None = None
@@ -61,6 +67,8 @@ class Dashboard(StatefulApp):
         self._past = PastIntervals()
         self.feed_error: BaseException | None = None
         self.leaving = False
+        self.begins_with = ""
+        """Name of the panel that is open at the start."""
         self._reader = FeedReader(feed, self.post_message)
         self._loop_in_use: asyncio.AbstractEventLoop | None = None
         self._first_ns = 0
@@ -70,7 +78,7 @@ class Dashboard(StatefulApp):
 
     def compose(self) -> ComposeResult:
         """Part of Textual."""
-        for panel in panels_of(playback=self.player is not None):
+        for panel in panels_of(self.kind):
             if panel.PLACE is Place.MAIN:
                 yield panel()
 
@@ -80,8 +88,20 @@ class Dashboard(StatefulApp):
         if self.player is not None:
             self.player.on_progress = partial(self.post_message, Progress())
         self.run_worker(self._reader.run, thread=True, exit_on_error=False, name="feed")
+        if self.begins_with:
+            self._open(_PANELS[self.begins_with])
         if self.leaving:
             self.exit()
+
+    @property
+    def reader_ended(self) -> threading.Event:
+        """Set when no thread waits for the feed any more."""
+        return self._reader.ended
+
+    def action_swap(self) -> None:
+        """Ends this view for that of the other recording."""
+        if self.pair is not None and self.latest is not None:
+            self.exit(True)
 
     def on_unmount(self) -> None:
         """However the app ended."""
@@ -257,12 +277,32 @@ def run_dashboard(feed: Feed, *, refresh_ns: int | None = None) -> None:
     ``refresh_ns``: at least this much between two drawings; None: every sample is drawn. Errors of
     the feed are raised once the terminal is as it was; any other failure becomes a NoisetopError.
     """
-    app = Dashboard(feed, refresh_ns)
+    _run(Dashboard(feed, refresh_ns))
+
+
+def run_pair(pair: Pair) -> None:
+    """Shows two recordings, now the one and now the other, until the user quits; else as
+    run_dashboard()."""
+    view, first = View(), True
+    while True:
+        app = Dashboard(pair.shown, pair=pair)
+        app.change_view(view)
+        app.begins_with = CHANGES if first else ""
+        if not _run(app):
+            return
+        view, first = app.state.view, False
+        app.reader_ended.wait()
+        pair.swap()
+
+
+def _run(app: Dashboard) -> bool:
+    """Whether the other recording is to be shown next."""
     with keys_from_terminal(), leave_on_signals(app.leave):
-        if not feed.interrupted:  # before there was a view that a signal could end
+        if not app.feed.interrupted:  # before there was a view that a signal could end
             app.run()
     error = app.failure
     if isinstance(error, NoisetopError):
         raise error
     if error is not None:
         raise NoisetopError(f"the dashboard failed: {type(error).__name__}: {error}") from error
+    return bool(app.return_value)

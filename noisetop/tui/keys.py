@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 OPEN = "open"
 """The action of the key that opens an overlay; there the same key closes it."""
+
+
+class ViewKind(Enum):
+    """What the dashboard is over."""
+
+    LIVE = "a running trace"
+    PLAYBACK = "a recording"
+    PAIR = "one of two recordings that are compared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +55,14 @@ _TABLES = (
 )
 GENERAL = (_SORT, *_LIVE, *STEPS, *_TABLES)
 """Keys that belong to no panel."""
-GENERAL_OF_PLAYBACK = (*STEPS, _SORT, *_TABLES)
+_GENERAL_OF_PLAYBACK = (*STEPS, _SORT, *_TABLES)
 """The same over a recording, where the timeline has the others."""
+
+
+SWAP = Key("V", "show the other of two recordings", "V", "swap", "V other")
+
+
+def general_keys(kind: ViewKind) -> tuple[Key, ...]:
+    """Keys that belong to no panel of such a view."""
+    of_pair = (SWAP,) if kind is ViewKind.PAIR else ()
+    return GENERAL if kind is ViewKind.LIVE else (*of_pair, *_GENERAL_OF_PLAYBACK)

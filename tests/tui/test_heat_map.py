@@ -28,7 +28,7 @@ from tests.tui.driving import (
 from tests.tui.test_playback import opened, shows
 
 
-async def open_map(app: Dashboard, pilot: Pilot[None]) -> HeatMap:
+async def open_map(app: Dashboard, pilot: Pilot[bool]) -> HeatMap:
     await pilot.press("m")
     await until(pilot, lambda: isinstance(overlay(app), HeatMap))
     await pilot.pause()

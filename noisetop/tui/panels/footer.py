@@ -8,7 +8,7 @@ from noisetop.recording.recording import Recording
 from noisetop.summary.summary import Summary
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_clock
-from noisetop.tui.keys import GENERAL, GENERAL_OF_PLAYBACK, QUIT
+from noisetop.tui.keys import QUIT, ViewKind, general_keys
 from noisetop.tui.panel import Panel
 from noisetop.tui.panels import panels_of
 from noisetop.tui.state import State
@@ -52,8 +52,7 @@ class FooterLines(TextLine, Panel[tuple[Summary | None, int]]):
 
     def on_resize(self) -> None:
         """Other hints fit."""
-        playback = self.dashboard.player is not None
-        self.show(*self._figures, key_hints(self.size.width, playback=playback))
+        self.show(*self._figures, key_hints(self.size.width, self.dashboard.kind))
 
     def _overhead(self, summary: Summary, running_ns: int) -> str:
         own = summary.counters.of(OVERHEAD)
@@ -107,12 +106,10 @@ def _recorded(recording: Recording) -> tuple[str, str]:
     return f"{TextLine.ALERT} {first}" if alert else first, second
 
 
-def key_hints(width: int, *, playback: bool = False) -> str:
-    """The hints that fit as a whole into a line of this width, of the live view or of one over a
-    recording."""
-    panels = [key for panel in panels_of(playback=playback) for key in panel.KEYS]
-    general = GENERAL_OF_PLAYBACK if playback else GENERAL
-    hints = [key.hint for key in (QUIT, *panels, *general) if key.hint]
+def key_hints(width: int, kind: ViewKind = ViewKind.LIVE) -> str:
+    """The hints of such a view that fit as a whole into a line of this width."""
+    panels = [key for panel in panels_of(kind) for key in panel.KEYS]
+    hints = [key.hint for key in (QUIT, *panels, *general_keys(kind)) if key.hint]
     room = width - 1  # a TextLine begins with a blank
     if len(_GAP.join(hints)) <= room:
         return _GAP.join(hints)

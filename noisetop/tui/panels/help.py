@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from noisetop.counters.unavailable import UNAVAILABLE
-from noisetop.tui.keys import GENERAL, GENERAL_OF_PLAYBACK, QUIT, Key
+from noisetop.tui.keys import QUIT, Key, ViewKind, general_keys
 from noisetop.tui.panels import panels_of
 from noisetop.tui.severity import severity_words
 from noisetop.tui.state import State
@@ -40,16 +40,16 @@ class Help(TextPanel[tuple[str, ...]]):
 
     def lines(self, taken: tuple[str, ...]) -> Iterable[str]:
         """Part of TextPanel."""
-        yield from help_lines(taken, playback=self.dashboard.player is not None)
+        yield from help_lines(taken, self.dashboard.kind)
 
 
-def help_lines(unavailable: Iterable[str], *, playback: bool = False) -> Iterable[str]:
-    """The whole text, of the live view or of one over a recording; ``unavailable`` are the sources
-    that this kernel does not offer."""
-    panels = panels_of(playback=playback)
+def help_lines(unavailable: Iterable[str], kind: ViewKind = ViewKind.LIVE) -> Iterable[str]:
+    """The whole text of such a view; ``unavailable`` are the sources that this kernel does not
+    offer."""
+    panels = panels_of(kind)
     yield "KEYS"
-    general = GENERAL_OF_PLAYBACK if playback else GENERAL
-    keys: list[Key] = [QUIT, *(key for panel in panels for key in panel.KEYS), *general]
+    of_panels = (key for panel in panels for key in panel.KEYS)
+    keys: list[Key] = [QUIT, *of_panels, *general_keys(kind)]
     yield from (f"  {key.label:<10} {key.help}" for key in keys)
     yield from ("", "TERMS", *(f"  {term}" for term in _TERMS))
     for panel in panels:

@@ -13,7 +13,7 @@ from noisetop.live.playback_feed import PlaybackFeed
 from noisetop.live.position import Position
 from noisetop.summary.worst import WorstInterruption
 from noisetop.text.units import format_ns
-from noisetop.tui.keys import Key
+from noisetop.tui.keys import Key, ViewKind
 from noisetop.tui.moment_text import format_moment, parse_moment
 from noisetop.tui.panel import Panel
 from noisetop.tui.panels.sources import SourceTable
@@ -26,7 +26,7 @@ class Timeline(Vertical, Panel[State]):
     """The noise of all periods, those that are shown set off; below it what they are."""
 
     ORDER = 4
-    PLAYBACK_ONLY = True
+    VIEWS = frozenset((ViewKind.PLAYBACK, ViewKind.PAIR))
     KEYS = (
         Key("p  Space", "play or pause", hint="Space play"),
         Key("n", "the worst moment, then the next worst", "n", "worse", "n worst"),
