@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from noisetop.recording.recording import Recording
 from noisetop.session.options import add_net_argument
 from noisetop.summary.recorded import VICTIM_OF_FILE, say_victim
 from noisetop.text.cpu_list import format_cpu_list
+from noisetop.text.terminal_output import is_dumb
 from noisetop.text.units import parse_duration
 
 NAME = "view"
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     length_ns = parse_duration(args.interval) if args.interval else 0
     files = [args.file, *filter(None, [args.other])]
     recordings = [_opened(file, args) for file in files]
-    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+    if not sys.stdout.isatty() or is_dumb():
         verb = "report" if args.other is None else "compare"
         names = " ".join(map(str, files))
         raise NoisetopError(

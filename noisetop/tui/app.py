@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
+import os
 import threading
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from noisetop.errors import NoisetopError
@@ -20,16 +24,20 @@ from noisetop.live.pair import Pair
 from noisetop.live.past_intervals import PastIntervals
 from noisetop.live.position import Position
 from noisetop.live.sample import Feed, Sample
+from noisetop.output import check_output
 from noisetop.summary.summary import Summary
 from noisetop.tui.feed_reader import FeedReader, NewSample, Progress
 from noisetop.tui.history import LENGTH, History
-from noisetop.tui.keys import GENERAL, OPEN, QUIT, SWAP
+from noisetop.tui.keys import GENERAL, OPEN, QUIT, SWAP, Key, general_keys
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.overlay_screen import OverlayScreen
 from noisetop.tui.panel import Panel, Place
 from noisetop.tui.panels import load_panels, panels_of
+from noisetop.tui.screen_text import screen_text
+from noisetop.tui.severity import use_palette
 from noisetop.tui.state import StatefulApp, View
 from noisetop.tui.terminal import TerminalDriver, keys_from_terminal, leave_on_signals
+from noisetop.tui.themes import LOOKS, look_of_terminal, next_look
 
 CHANGES = "Changes"
 """The panel that a view of two recordings begins with."""
@@ -53,7 +61,6 @@ class Dashboard(StatefulApp):
     """Draws when a sample comes or a key is pressed, and at no other time."""
 
     CSS_PATH = Path(__file__).with_name("noisetop.tcss")
-    ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = _bindings()
 
     def __init__(self, feed: Feed, refresh_ns: int | None = None, pair: Pair | None = None) -> None:
@@ -67,6 +74,8 @@ class Dashboard(StatefulApp):
         self._past = PastIntervals()
         self.feed_error: BaseException | None = None
         self.leaving = False
+        self.look = look_of_terminal(os.environ)
+        """Name of how it is drawn."""
         self.begins_with = ""
         """Name of the panel that is open at the start."""
         self._reader = FeedReader(feed, self.post_message)
@@ -85,6 +94,7 @@ class Dashboard(StatefulApp):
     def on_mount(self) -> None:
         """Waits for samples; the panels have drawn the frame."""
         self._loop_in_use = asyncio.get_running_loop()
+        self.show_look(self.look)
         if self.player is not None:
             self.player.on_progress = partial(self.post_message, Progress())
         self.run_worker(self._reader.run, thread=True, exit_on_error=False, name="feed")
@@ -210,6 +220,50 @@ class Dashboard(StatefulApp):
             if column := self.columns.get(number):
                 history.add_column(column)
         return history
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Part of Textual: what the command palette offers, our own commands alone."""
+        for panel in panels_of(self.kind):
+            for key in panel.KEYS:
+                if key.names:
+                    action = f"panel('{panel.__name__}', '{key.action}')"
+                    yield self._command(key, action)
+        for key in (QUIT, *general_keys(self.kind)):
+            if key.names:
+                yield self._command(key, key.action)
+
+    def _command(self, key: Key, action: str) -> SystemCommand:
+        title = key.help[:1].upper() + key.help[1:]
+        return SystemCommand(
+            title, f"key {key.label or key.names}", partial(self.run_action, action)
+        )
+
+    def show_look(self, name: str) -> None:
+        """Draws everything in the look of that name."""
+        self.look = name
+        look = LOOKS[name]
+        use_palette(look.palette)
+        self.theme = look.theme(self.available_themes)
+        for screen in self.screen_stack:
+            screen.refresh(layout=True)
+        self.state = replace(self.state)
+
+    def action_look(self) -> None:
+        """The next look."""
+        self.show_look(next_look(self.look))
+        self.notify(f"theme: {self.look}", timeout=2)
+
+    def action_save(self, suffix: str) -> None:
+        """Writes what the screen shows into a file in the current folder."""
+        path = Path(f"noisetop-{datetime.datetime.now():%Y%m%dT%H%M%S}.{suffix}")
+        content = self.export_screenshot() if suffix == "svg" else screen_text(self.screen)
+        try:
+            with check_output(path, force=True).opened() as file:
+                file.write(content.encode())
+        except NoisetopError as error:
+            self.notify(str(error), severity="error")
+            return
+        self.notify(f"saved {path}", timeout=3)
 
     async def action_panel(self, name: str, action: str) -> None:
         """A key of a panel: opens an overlay, or calls the panel's own action."""

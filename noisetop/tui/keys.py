@@ -53,9 +53,17 @@ _TABLES = (
     Key("← →", "scroll to columns that do not fit"),
     Key("Mouse", "click a title to sort by it; double-click a row to open it"),
 )
-GENERAL = (_SORT, *_LIVE, *STEPS, *_TABLES)
+_SCREEN = (
+    Key("T", "the next theme: dark, light, the terminal's own, colour-blind", "T", "look"),
+    Key("x  X", "save the screen as SVG; as text", "x", "save('svg')"),
+    Key("", "save the screen as text", "X", "save('txt')"),
+    Key("Ctrl-P", "all commands, to search and to select"),
+)
+ON_OVERLAYS = _SCREEN
+"""Keys that work on an overlay as well."""
+GENERAL = (_SORT, *_LIVE, *STEPS, *_TABLES, *_SCREEN)
 """Keys that belong to no panel."""
-_GENERAL_OF_PLAYBACK = (*STEPS, _SORT, *_TABLES)
+_GENERAL_OF_PLAYBACK = (*STEPS, _SORT, *_TABLES, *_SCREEN)
 """The same over a recording, where the timeline has the others."""
 
 

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from noisetop.tui.keys import OPEN
+from noisetop.tui.keys import ON_OVERLAYS, OPEN
 from noisetop.tui.panel import Panel
 from noisetop.tui.text_line import TextLine
 
@@ -22,6 +22,7 @@ class OverlayScreen(ModalScreen[None]):
         Binding("q,escape", "dismiss", "close", show=False),
         # A table in the panel would take Enter for itself.
         Binding("enter", "choose", "close", show=False, priority=True),
+        *(Binding(key.names, f"app.{key.action}", key.help) for key in ON_OVERLAYS if key.names),
     ]
     DEFAULT_CSS = """
     OverlayScreen {

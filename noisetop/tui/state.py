@@ -28,7 +28,7 @@ class View:
     idle: bool = False
     """Also what ran while the CPU was idle."""
     filter: str = ""
-    """Only paths that contain this text, ignoring case."""
+    """Only what matches it, see noisetop.tui.path_filter; empty: all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -85,7 +85,7 @@ async def test_enter_shows_the_source_and_v_the_other_recording(pair: Pair) -> N
         await until(pilot, lambda: app.latest is not None)
         await pilot.press("down", "enter")
         await until(pilot, lambda: labels(app) == ["RCU"])
-        assert app.state.view == View(filter="softirq › RCU")
+        assert app.state.view == View(filter="^softirq › RCU")
         mean = app.latest.total.all_cpus().sources[0].mean_ns if app.latest else 0
         assert mean == pytest.approx(9_000, rel=0.05)
         await pilot.press("V")

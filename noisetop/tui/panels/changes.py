@@ -25,6 +25,7 @@ from noisetop.text.sanitize import printable
 from noisetop.tui.keys import Key, ViewKind
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.panel import Panel, Place
+from noisetop.tui.path_filter import exactly
 from noisetop.tui.state import State
 
 _WIDEST = 60
@@ -123,7 +124,7 @@ class Changes(LineTable[Row], Panel[None]):
         """Part of Panel: Enter shows the source in the tables."""
         row = self.row_at_cursor()
         if row is not None:
-            label = "" if row is self.total else printable(row.label)
+            label = "" if row is self.total else exactly(printable(row.label))
             view = self.dashboard.state.view
             self.dashboard.change_view(replace(view, filter=label, cpu=None))
         return True

@@ -50,7 +50,7 @@ def help_lines(unavailable: Iterable[str], kind: ViewKind = ViewKind.LIVE) -> It
     yield "KEYS"
     of_panels = (key for panel in panels for key in panel.KEYS)
     keys: list[Key] = [QUIT, *of_panels, *general_keys(kind)]
-    yield from (f"  {key.label:<10} {key.help}" for key in keys)
+    yield from (f"  {key.label:<10} {key.help}" for key in keys if key.label)
     yield from ("", "TERMS", *(f"  {term}" for term in _TERMS))
     for panel in panels:
         for title, columns in panel.help_sections():
