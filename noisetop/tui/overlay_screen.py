@@ -10,9 +10,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from noisetop.text.column import shorten_end
 from noisetop.tui.keys import ON_OVERLAYS, OPEN
 from noisetop.tui.panel import Panel
 from noisetop.tui.text_line import TextLine
+
+_CLOSES = "  (Esc closes)"
 
 
 class OverlayScreen(ModalScreen[None]):
@@ -66,7 +69,8 @@ class OverlayScreen(ModalScreen[None]):
             self.panel.dashboard.cover(covered=False)
 
     def _show_heading(self, heading: str) -> None:
-        self.query_one(TextLine).show(f"{heading}  (Esc closes)")
+        room = min(self.panel.WIDTH, self.app.size.width) - len(_CLOSES) - 2
+        self.query_one(TextLine).show(shorten_end(heading, max(room, 1)) + _CLOSES)
 
     def action_choose(self) -> None:
         """Enter: what the panel does with it, then it closes."""
@@ -76,6 +80,7 @@ class OverlayScreen(ModalScreen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """The heading takes the first line."""
         self.panel.styles.max_height = max(event.size.height - 1, 1)
+        self._show_heading(self.panel.heading)
 
     def on_key(self, event: events.Key) -> None:
         """Its own key closes what it opened."""

@@ -40,7 +40,7 @@ def _file(folder: Path, name: str, softirq_ns: int) -> Path:
     return path
 
 
-def _feed(path: Path) -> PlaybackFeed:
+def feed_of(path: Path) -> PlaybackFeed:
     recorded = open_recording(path)
     length_ns = usual_length_ns(recorded.duration_ns)
     periods = Periods.of(recorded.start_ns, recorded.end_ns, length_ns)
@@ -50,7 +50,7 @@ def _feed(path: Path) -> PlaybackFeed:
 @pytest.fixture
 def pair(tmp_path: Path) -> Pair:
     files = _file(tmp_path, "a.noisetop", 3_000), _file(tmp_path, "b.noisetop", 9_000)
-    return Pair(_feed(files[0]), _feed(files[1]), files)
+    return Pair(feed_of(files[0]), feed_of(files[1]), files)
 
 
 async def test_it_opens_with_the_figures_of_compare(pair: Pair) -> None:
