@@ -22,7 +22,6 @@ from noisetop.machine.system import process_ids, task_exists, topology
 from noisetop.machine.topology import CpuPlace, places_of
 from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.fold import folded
-from noisetop.summary.max_single import LongestIntervals
 from noisetop.summary.short_lived import StartedTasks
 from noisetop.summary.summary import Summarizer, Summary
 from noisetop.summary.worst import WorstInterruption, is_aside
@@ -100,7 +99,7 @@ class TracerFeed:
     def __post_init__(self) -> None:
         self.tracer.reader.splits = True
         self.tracer.reader.namer.most_names = _NEW_NAMES
-        self._total = self._total_summarizer()
+        self._total, self._moments = self._summarizer(), self._no_moments()
         self._causes = LiveCauses(
             self.tracer.reader,
             self.tracer.target.cpus,
@@ -113,14 +112,10 @@ class TracerFeed:
         self._total_start_ns = self._last_ns = self.tracer.start_ns
         self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start
 
-    def _total_summarizer(self) -> Summarizer:
-        """Of the totals: it finds the worst moments as well."""
-        if not self.keeps_moments:
-            return self._summarizer()
-        self._moments = WorstMoments()
-        return self._summarizer(self._moments.intervals)
+    def _no_moments(self) -> WorstMoments | None:
+        return WorstMoments() if self.keeps_moments else None
 
-    def _summarizer(self, intervals: LongestIntervals | None = None) -> Summarizer:
+    def _summarizer(self) -> Summarizer:
         reader = self.tracer.reader
         return Summarizer(
             self.tracer.target.cpus,
@@ -128,7 +123,6 @@ class TracerFeed:
             reader.join.triggers,
             self.tracer.directory,
             started=StartedTasks(_STARTED),
-            intervals=intervals or LongestIntervals(keep=1),
         )
 
     def next(self) -> Sample:
@@ -144,14 +138,15 @@ class TracerFeed:
             self._restart()
         interval = self._summarizer()
         self._total.add(table)
-        if self._moments is not None:
-            self._moments.add(table)
         interval.add(part)
         victims = self._victims(now_ns, waits)
         start_ns, self._last_ns = self._last_ns, now_ns
         since_last, self._counters_at_last = self._counters_at_last, counters
         total_ns, whose = (self._total_start_ns, now_ns), self._cpu_victims(now_ns)
         self._causes.add(table, waits, start_ns, now_ns, whose)
+        if self._moments is not None:
+            sources = self.tracer.reader.namer.sources
+            self._moments.add(table, sources, whose, self.tracer.directory)
         total = self._between(self._counters_at_start, counters, *total_ns)
         latest = self._between(since_last, counters, start_ns, now_ns)
         since_start = self._summary(
@@ -241,7 +236,7 @@ class TracerFeed:
     def _restart(self) -> None:
         """The total begins where the last interval ended."""
         self._reset_wanted.clear()
-        self._total = self._total_summarizer()
+        self._total, self._moments = self._summarizer(), self._no_moments()
         self._total_waits.clear()
         self._total_victims = {}
         self._causes.restart()

@@ -26,7 +26,7 @@ from noisetop.recording.time_index import TimeIndex
 from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.recorded import cpu_victims_of
 from noisetop.summary.summary import Summarizer, Summary
-from noisetop.summary.worst import WorstInterruption, is_aside, summarize_with_worst
+from noisetop.summary.worst import WorstInterruption, longest_external, summarize_with_worst
 
 _PREFIX_EVERY = 32
 _BACK, _TOTALS = 8, 64
@@ -71,13 +71,17 @@ class Playback:
 
     def find_worst(self) -> None:
         """Finds the longest intervals of noise, once it is loaded."""
-        self.worst = self.worst_of(0, len(self.periods))
+        self.worst = tuple(self.moments_of(0, len(self.periods)))
 
-    def worst_of(self, first: int, until: int) -> tuple[WorstInterruption, ...]:
-        """The longest intervals of noise that ended in these periods, longest first. One that
-        began before is whole where its interruptions ended in them."""
+    def moments_of(self, first: int, until: int) -> Sequence[WorstInterruption]:
+        """The longest intervals of noise that ended in these periods, longest first; without turns
+        of victims and contention, as far as it is known whose the CPUs are. One that began before
+        is whole where its interruptions ended in them."""
         tables = self._index.ended(self._after_ns(first), self.periods.bounds_ns[until])
         part = replace(self.recording, read_chunks=lambda: iter(tables), whole=self.recording)
+        whose = self.cpu_victims(len(self.periods))
+        if whose:
+            return longest_external(part, whose, MOMENTS_KEPT, PARTS_KEPT)
         return summarize_with_worst(part, MOMENTS_KEPT, most_parts=PARTS_KEPT)[1]
 
     @property
@@ -219,19 +223,6 @@ class Playback:
             recording.directory,
             self.periods.since_start_ns(until),
         )
-
-    def moments(self) -> Sequence[WorstInterruption]:
-        """Worst first: those that are noise, not the turn of a victim or contention."""
-        return self._noise_of(self.worst)
-
-    def moments_of(self, first: int, until: int) -> Sequence[WorstInterruption]:
-        """The same of these periods."""
-        return self._noise_of(self.worst_of(first, until))
-
-    def _noise_of(self, worst: Sequence[WorstInterruption]) -> list[WorstInterruption]:
-        whose = self.cpu_victims(len(self.periods))
-        about = Summary(0, 0, (), directory=self.recording.directory, cpu_victims=whose)
-        return [one for one in worst if not is_aside(about, one)]
 
     def diagnosis(self, first: int, until: int) -> Diagnosis:
         """What causes the noise of these periods. Raises NoisetopError."""

@@ -165,20 +165,20 @@ class PlaybackFeed:
         """Does a part of what is left to do. False: there is nothing."""
         if not self._searched:
             self._searched = True
-            self.playback.find_worst()
-            self._take_moments()
+            self._find_moments()
             return True
         number = self.columns.newest + 1
         if number >= min(self.playback.accounted, len(self.playback.periods)):
             return False
         self.columns.append(noise_column(self.playback.span(number, number + 1)))
         if number + 1 == len(self.playback.periods):
-            self._take_moments()  # by now it is known whose the CPUs are
+            self._find_moments()  # by now it is known whose the CPUs are
         self._tell()
         return True
 
-    def _take_moments(self) -> None:
-        self.moments = self.playback.moments()
+    def _find_moments(self) -> None:
+        self.playback.find_worst()
+        self.moments = self.playback.worst
         self._told_moments_of = None
         self.on_progress()
 

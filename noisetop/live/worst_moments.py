@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from noisetop.events.interruption import Interruptions, Source, interrupting
+from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
+from noisetop.summary.cpu_victim import CpuVictims
 from noisetop.summary.max_single import LongestIntervals
-from noisetop.summary.worst import PartsOfLongest, WorstInterruption
+from noisetop.summary.worst import PartsOfLongest, WorstInterruption, without_aside
 
 MOMENTS_KEPT = 100
 """Worst moments that a view lists."""
@@ -25,7 +27,7 @@ def _intervals() -> LongestIntervals:
 
 @dataclass(slots=True)
 class WorstMoments:
-    """Call add() with each table that ``intervals`` has been given."""
+    """Of what is noise: without the turns of victims and contention."""
 
     intervals: LongestIntervals = field(default_factory=_intervals)
     _parts: PartsOfLongest = field(init=False)
@@ -38,9 +40,17 @@ class WorstMoments:
     def _no_parts(self) -> PartsOfLongest:
         return PartsOfLongest(self.intervals, PARTS_KEPT, _ROWS_KEPT)
 
-    def add(self, table: Interruptions) -> None:
-        """A further table."""
-        self._parts.add(interrupting(table))
+    def add(
+        self,
+        table: Interruptions,
+        sources: Sequence[Source],
+        whose: CpuVictims,
+        directory: TaskDirectory,
+    ) -> None:
+        """A further table; ``whose``: the CPUs are as far as that is known by now."""
+        external = without_aside(interrupting(table), sources, whose, directory)
+        self.intervals.add(external)
+        self._parts.add(external)
 
     def worst(
         self, sources: Sequence[Source], triggers: Sequence[Trigger]

@@ -232,15 +232,20 @@ def with_external(
     read again for that, without the turns of victims and contention."""
     if not worst or worst_external(summary, worst):
         return worst
-    intervals = LongestIntervals(1)
-    parts = PartsOfLongest(intervals)
+    return (*worst, *longest_external(recording, summary.cpu_victims, 1))
+
+
+def longest_external(
+    recording: Recording, whose: CpuVictims, keep: int, most_parts: int = MAX_PARTS
+) -> list[WorstInterruption]:
+    """The longest intervals without the turns of victims and contention, longest first."""
+    intervals = LongestIntervals(keep)
+    parts = PartsOfLongest(intervals, most_parts)
     for chunk in recording.all_chunks():
-        external = without_aside(
-            interrupting(chunk), recording.sources, summary.cpu_victims, summary.directory
-        )
+        external = without_aside(interrupting(chunk), recording.sources, whose, recording.directory)
         intervals.add(external)
         parts.add(external)
-    return (*worst, *parts.results(recording.sources, recording.triggers))
+    return parts.results(recording.sources, recording.triggers)
 
 
 def without_aside(
