@@ -1,72 +1,72 @@
-"""Makes the picture of the dashboard in the README, from the real kernel; needs root.
+"""Makes the pictures of the dashboard in the README from a recording; needs no privileges.
 
-    python bench/dashboard_picture.py --cpus 1 --seconds 20 docs/dashboard.svg
-
-A busy loop of our own on each watched CPU is the victim. Press keys with --keys, as in ``down,i``.
+python -m bench.stills docs/stills [--recording FILE]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import signal
-import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from noisetop.live.feed import TracerFeed
-from noisetop.machine import affinity
-from noisetop.session.options import cpu_target
-from noisetop.text.cpu_list import parse_cpu_list
-from noisetop.tracing.stopper import Stopper
-from noisetop.tracing.tracer import Tracer
+from textual.pilot import Pilot
+
+from noisetop.live.periods import Periods, usual_length_ns
+from noisetop.live.playback import Playback
+from noisetop.live.playback_feed import PlaybackFeed
+from noisetop.recording.open import open_recording
+from noisetop.text.cpu_list import format_cpu_list
 from noisetop.tui.app import Dashboard
 
+RECORDING = Path("tests/data/noisy.noisetop")
+SIZE = 120, 30
+STILLS = {
+    "overview": (),
+    "heat-map": ("m", "left", "left"),
+    "playback": ("n",),
+    "flame": ("f", "down", "down"),
+}
+"""Keys for each picture."""
 
-def _victim(cpu: int, seconds: float) -> int:
-    pid = os.fork()
-    if pid == 0:
-        os.sched_setaffinity(0, {cpu})
-        end = time.monotonic() + seconds + 5  # ends by itself, whatever becomes of us
-        while time.monotonic() < end:
-            pass
-        os._exit(0)
-    return pid
+
+def _feed(path: Path) -> PlaybackFeed:
+    recording = open_recording(path)
+    length_ns = usual_length_ns(recording.duration_ns)
+    periods = Periods.of(recording.start_ns, recording.end_ns, length_ns)
+    target = recording.metadata.get("target") or f"CPUs {format_cpu_list(recording.cpus)}"
+    return PlaybackFeed(Playback(recording, periods), f"{path.name}  {target}")
 
 
-async def _picture(app: Dashboard, args: argparse.Namespace) -> str:
-    async with app.run_test(size=(args.columns, args.lines)) as pilot:
-        while app.latest is None or app.latest.total.duration_ns < args.seconds * 1e9:
-            await pilot.pause(0.2)
-        for key in filter(None, args.keys.split(",")):
+async def _until(pilot: Pilot[bool], ready: Callable[[], bool]) -> None:
+    while not ready():
+        await pilot.pause(0.02)
+    await pilot.pause()
+
+
+async def picture(path: Path, keys: Sequence[str]) -> str:
+    """What the dashboard over a recording shows after these keys, as SVG."""
+    feed = _feed(path)
+    app = Dashboard(feed)
+    async with app.run_test(size=SIZE) as pilot:
+        await _until(pilot, lambda: feed.columns.newest + 1 == len(feed.playback.periods))
+        for key in keys:
             await pilot.press(key)
-        await pilot.pause()
-        return app.export_screenshot(title="sudo noisetop -c " + args.cpus)
+            await pilot.pause()
+        await _until(pilot, lambda: app.latest is not None and app.latest.position == feed.wanted)
+        return app.export_screenshot(title=f"noisetop view {path.name}")
 
 
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("output", type=Path)
-    parser.add_argument("--cpus", default="1")
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--columns", type=int, default=130)
-    parser.add_argument("--lines", type=int, default=30)
-    parser.add_argument("--keys", default="")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--recording", type=Path, default=RECORDING)
     args = parser.parse_args()
-    target = cpu_target(parse_cpu_list(args.cpus))
-    housekeeping = affinity.choose(target.cpus)
-    victims = [_victim(cpu, args.seconds) for cpu in target.cpus]
-    try:
-        with Tracer(target, housekeeping=housekeeping) as tracer:
-            tracer.start_window()
-            feed = TracerFeed(tracer, Stopper(), 1_000_000_000, target.title)
-            args.output.write_text(asyncio.run(_picture(Dashboard(feed), args)))
-            tracer.stop_window()
-    finally:
-        for pid in victims:
-            os.kill(pid, signal.SIGTERM)
-            os.waitpid(pid, 0)
+    args.folder.mkdir(exist_ok=True)
+    for name, keys in STILLS.items():
+        content = asyncio.run(picture(args.recording, keys))
+        (args.folder / f"{name}.svg").write_text(content)
 
 
 if __name__ == "__main__":
