@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from textual.command import CommandList
 
+from noisetop.tui.panels.flame import Flame
+from noisetop.tui.panels.help import Help
 from noisetop.tui.severity import DARK, LEVELS, LIGHT, UNIFORM, Palette, text_on, use_palette
 from noisetop.tui.themes import LOOKS, look_of_terminal
 from tests.builders import FakeFeed
@@ -108,3 +110,18 @@ async def test_the_palette_has_our_commands_alone() -> None:
         await until(pilot, lambda: app.screen.query_one(CommandList).option_count == 1)
         await pilot.press("enter")
         await until(pilot, lambda: overlay(app) is not None)
+
+
+async def test_a_click_on_a_hint_does_what_its_key_does() -> None:
+    async with dashboard(FakeFeed(busy())) as (app, pilot):
+        await shown(app, pilot)
+        for hint, opened in (("f flame", Flame), ("h help", Help)):
+            place = screen(app).splitlines()[-1].index(hint)
+            await pilot.click(offset=(place + 1, app.size.height - 1))
+            await until(pilot, lambda opened=opened: isinstance(overlay(app), opened))  # type: ignore[misc]
+            await pilot.press("escape")
+        place = screen(app).splitlines()[-1].index("p pause")
+        await pilot.click(offset=(place, app.size.height - 1))
+        assert app.state.paused
+        await pilot.click(offset=(place + 8, app.size.height - 1))  # the gap behind it
+        assert app.state.paused

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from rich.cells import cell_len
+from textual import events
+
 from noisetop.counters.overhead import OVERHEAD, Overhead
 from noisetop.counters.unavailable import UNAVAILABLE
 from noisetop.recording.recording import Recording
@@ -16,6 +21,7 @@ from noisetop.tui.text_line import TextLine
 
 _GAP = "  "
 _MORE = "…"
+_HINTS_LINE = 2
 
 
 class FooterLines(TextLine, Panel[tuple[Summary | None, int]]):
@@ -53,6 +59,14 @@ class FooterLines(TextLine, Panel[tuple[Summary | None, int]]):
     def on_resize(self) -> None:
         """Other hints fit."""
         self.show(*self._figures, key_hints(self.size.width, self.dashboard.kind))
+
+    async def on_click(self, event: events.Click) -> None:
+        """A hint does what its key does."""
+        if event.y != _HINTS_LINE:
+            return
+        for hint, first, action in hint_places(self.size.width, self.dashboard.kind):
+            if first <= event.x < first + cell_len(hint):
+                await self.app.run_action(action)
 
     def _overhead(self, summary: Summary, running_ns: int) -> str:
         own = summary.counters.of(OVERHEAD)
@@ -108,8 +122,7 @@ def _recorded(recording: Recording) -> tuple[str, str]:
 
 def key_hints(width: int, kind: ViewKind = ViewKind.LIVE) -> str:
     """The hints of such a view that fit as a whole into a line of this width."""
-    panels = [key for panel in panels_of(kind) for key in panel.KEYS]
-    hints = [key.hint for key in (QUIT, *panels, *general_keys(kind)) if key.hint]
+    hints = [hint for hint, _ in _hints(kind)]
     room = width - 1  # a TextLine begins with a blank
     if len(_GAP.join(hints)) <= room:
         return _GAP.join(hints)
@@ -117,6 +130,27 @@ def key_hints(width: int, kind: ViewKind = ViewKind.LIVE) -> str:
     while hints and len(_GAP.join(hints)) > room:
         hints.pop()
     return _GAP.join([*hints, _MORE])
+
+
+def _hints(kind: ViewKind) -> list[tuple[str, str]]:
+    """Every hint with the action of the app that its key has; empty: a widget has it."""
+    of_panels = [
+        (key, f"panel('{panel.__name__}', '{key.action}')")
+        for panel in panels_of(kind)
+        for key in panel.KEYS
+    ]
+    general = [(key, key.action) for key in general_keys(kind)]
+    every = [(QUIT, QUIT.action), *of_panels, *general]
+    return [(key.hint, action if key.names else "") for key, action in every if key.hint]
+
+
+def hint_places(width: int, kind: ViewKind) -> Iterator[tuple[str, int, str]]:
+    """Each hint that a click can do something on, with its first cell and the action."""
+    shown, at = key_hints(width, kind).split(_GAP), 1
+    for text, (hint, action) in zip(shown, _hints(kind), strict=False):
+        if text == hint and action:
+            yield hint, at, action
+        at += cell_len(text + _GAP)
 
 
 PANELS = (FooterLines,)
