@@ -26,9 +26,10 @@ from noisetop.live.position import Position
 from noisetop.live.sample import Feed, Sample
 from noisetop.output import check_output
 from noisetop.summary.summary import Summary
+from noisetop.tui.config import Config, config_path, config_text, read_config, write_config
 from noisetop.tui.feed_reader import FeedReader, NewSample, Progress
 from noisetop.tui.history import LENGTH, History
-from noisetop.tui.keys import GENERAL, OPEN, QUIT, SWAP, Key, general_keys
+from noisetop.tui.keys import GENERAL, OPEN, QUIT, SWAP, Key, command_name, general_keys
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.overlay_screen import OverlayScreen
 from noisetop.tui.panel import Panel, Place
@@ -44,17 +45,22 @@ CHANGES = "Changes"
 _PANELS = {panel.__name__: panel for panel in load_panels()}
 
 
-def _bindings() -> list[BindingType]:
-    general = [
-        Binding(key.names, key.action, key.help) for key in (QUIT, SWAP, *GENERAL) if key.names
-    ]
-    panels = [
-        Binding(key.names, f"panel('{name}', '{key.action}')", key.help)
+def _commands() -> dict[str, tuple[Key, str]]:
+    """By name: the key, and the action of the app."""
+    general = [(command_name(key.action), key, key.action) for key in (QUIT, SWAP, *GENERAL)]
+    of_panels = [
+        (command_name(key.action, name), key, f"panel('{name}', '{key.action}')")
         for name, panel in _PANELS.items()
         for key in panel.KEYS
-        if key.names
     ]
-    return [Binding("ctrl+c", "quit", "quit", priority=True), *general, *panels]
+    return {name: (key, action) for name, key, action in (*general, *of_panels) if key.names}
+
+
+def _bindings() -> list[BindingType]:
+    ours = [
+        Binding(key.names, action, key.help, id=name) for name, (key, action) in _commands().items()
+    ]
+    return [Binding("ctrl+c", "quit", "quit", priority=True), *ours]
 
 
 class Dashboard(StatefulApp):
@@ -66,7 +72,6 @@ class Dashboard(StatefulApp):
     def __init__(self, feed: Feed, refresh_ns: int | None = None, pair: Pair | None = None) -> None:
         super().__init__(feed, pair, driver_class=TerminalDriver)
         self.animation_level = "none"
-        self.refresh_ns = refresh_ns or 0
         self.latest: Sample | None = None
         """Newer than the one in ``state`` where samples come faster than they are drawn."""
         self.history = History()
@@ -74,8 +79,12 @@ class Dashboard(StatefulApp):
         self._past = PastIntervals()
         self.feed_error: BaseException | None = None
         self.leaving = False
-        self.look = look_of_terminal(os.environ)
+        config = read_config(config_path(), _commands())
+        self.look = config.look or look_of_terminal(os.environ)
         """Name of how it is drawn."""
+        self.refresh_ns = refresh_ns or config.refresh_ns
+        self.own_keys, self.hidden_columns = config.keys, config.hidden
+        self.set_keymap(dict(config.keys))
         self.begins_with = ""
         """Name of the panel that is open at the start."""
         self._reader = FeedReader(feed, self.post_message)
@@ -264,6 +273,18 @@ class Dashboard(StatefulApp):
             self.notify(str(error), severity="error")
             return
         self.notify(f"saved {path}", timeout=3)
+
+    def action_write_config(self) -> None:
+        """Writes the present settings where the next start finds them."""
+        path = config_path()
+        config = Config(self.look, self.refresh_ns, self.hidden_columns, self.own_keys)
+        known = {name: (key.names, key.help) for name, (key, _) in _commands().items()}
+        try:
+            write_config(path, config_text(config, known))
+        except NoisetopError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        self.notify(f"written: {path}", timeout=3, markup=False)
 
     async def action_panel(self, name: str, action: str) -> None:
         """A key of a panel: opens an overlay, or calls the panel's own action."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from enum import Enum
 
 OPEN = "open"
@@ -33,6 +34,26 @@ class Key:
     """What the footer shows; empty: the key is in the help alone."""
 
 
+_CALL = re.compile(r"(\w+)\((-?)'?(\w+)'?\)")
+
+
+def command_name(action: str, panel: str = "") -> str:
+    """The name of what a key does, for the configuration: ``pause``, ``step_back_10``,
+    ``flame_open``."""
+    if call := _CALL.fullmatch(action):
+        action = f"{call[1]}_{'back_' if call[2] else ''}{call[3]}"
+    return f"{panel.lower()}_{action}" if panel else action
+
+
+def renamed(key: Key, names: str | None) -> Key:
+    """The key where the user has others for it: help and hint name these."""
+    if not names:
+        return key
+    first = names.split(",")[0]
+    words = key.hint.split(" ")[-1] if key.hint else ""
+    return replace(key, label=names.replace(",", "  "), hint=words and f"{first} {words}")
+
+
 QUIT = Key("q  Ctrl-C", "quit", "q", "quit", "q quit")
 _SORT = Key("s  S", "sort by the next column; reverse the sort order", hint="s S sort")
 STEPS = (
@@ -57,6 +78,7 @@ _SCREEN = (
     Key("T", "the next theme: dark, light, the terminal's own, colour-blind", "T", "look"),
     Key("x  X", "save the screen as SVG; as text", "x", "save('svg')"),
     Key("", "save the screen as text", "X", "save('txt')"),
+    Key("C", "write theme, keys and columns into config.toml, with comments", "C", "write_config"),
     Key("Ctrl-P", "all commands, to search and to select"),
 )
 ON_OVERLAYS = _SCREEN

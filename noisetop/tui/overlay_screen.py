@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from noisetop.text.column import shorten_end
-from noisetop.tui.keys import ON_OVERLAYS, OPEN
+from noisetop.tui.keys import ON_OVERLAYS, OPEN, command_name
 from noisetop.tui.panel import Panel
 from noisetop.tui.text_line import TextLine
 
@@ -46,9 +46,8 @@ class OverlayScreen(ModalScreen[None]):
     def __init__(self, panel: Panel[Any]) -> None:
         super().__init__()
         self.panel = panel
-        self._keys = {
-            name for key in panel.KEYS if key.action == OPEN for name in key.names.split(",")
-        }
+        opening = [key for key in panel.KEYS if key.action == OPEN]
+        self._keys = {name for key in opening for name in key.names.split(",")}
 
     def compose(self) -> ComposeResult:
         """Part of Textual."""
@@ -59,6 +58,9 @@ class OverlayScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """The heading may change with the samples."""
+        own_keys = self.panel.dashboard.own_keys
+        if own := own_keys.get(command_name(OPEN, type(self.panel).__name__)):
+            self._keys = set(own.split(","))
         self.watch(self.panel, "heading", self._show_heading)
         if self.panel.COVERS:
             self.panel.dashboard.cover(covered=True)

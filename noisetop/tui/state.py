@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -119,6 +120,10 @@ class StatefulApp(App[bool]):
         self.feed = feed
         self.pair = pair
         """Two recordings that are compared, the feed being one of them."""
+        self.own_keys: Mapping[str, str] = {}
+        """Those that the user has in place of ours, by command."""
+        self.hidden_columns: frozenset[str] = frozenset()
+        """Names of columns that tables leave out."""
         self.set_reactive(StatefulApp.state, State(feed.title, feed.interval_ns))
 
     @property

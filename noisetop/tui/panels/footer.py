@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from rich.cells import cell_len
 from textual import events
@@ -13,7 +14,7 @@ from noisetop.recording.recording import Recording
 from noisetop.summary.summary import Summary
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_clock
-from noisetop.tui.keys import QUIT, ViewKind, general_keys
+from noisetop.tui.keys import QUIT, ViewKind, command_name, general_keys, renamed
 from noisetop.tui.panel import Panel
 from noisetop.tui.panels import panels_of
 from noisetop.tui.state import State
@@ -22,6 +23,7 @@ from noisetop.tui.text_line import TextLine
 _GAP = "  "
 _MORE = "…"
 _HINTS_LINE = 2
+_NONE_OWN: Mapping[str, str] = MappingProxyType({})
 
 
 class FooterLines(TextLine, Panel[tuple[Summary | None, int]]):
@@ -58,13 +60,17 @@ class FooterLines(TextLine, Panel[tuple[Summary | None, int]]):
 
     def on_resize(self) -> None:
         """Other hints fit."""
-        self.show(*self._figures, key_hints(self.size.width, self.dashboard.kind))
+        self.show(
+            *self._figures, key_hints(self.size.width, self.dashboard.kind, self.dashboard.own_keys)
+        )
 
     async def on_click(self, event: events.Click) -> None:
         """A hint does what its key does."""
         if event.y != _HINTS_LINE:
             return
-        for hint, first, action in hint_places(self.size.width, self.dashboard.kind):
+        for hint, first, action in hint_places(
+            self.size.width, self.dashboard.kind, self.dashboard.own_keys
+        ):
             if first <= event.x < first + cell_len(hint):
                 await self.app.run_action(action)
 
@@ -120,9 +126,11 @@ def _recorded(recording: Recording) -> tuple[str, str]:
     return f"{TextLine.ALERT} {first}" if alert else first, second
 
 
-def key_hints(width: int, kind: ViewKind = ViewKind.LIVE) -> str:
+def key_hints(
+    width: int, kind: ViewKind = ViewKind.LIVE, own_keys: Mapping[str, str] = _NONE_OWN
+) -> str:
     """The hints of such a view that fit as a whole into a line of this width."""
-    hints = [hint for hint, _ in _hints(kind)]
+    hints = [hint for hint, _ in _hints(kind, own_keys)]
     room = width - 1  # a TextLine begins with a blank
     if len(_GAP.join(hints)) <= room:
         return _GAP.join(hints)
@@ -132,22 +140,30 @@ def key_hints(width: int, kind: ViewKind = ViewKind.LIVE) -> str:
     return _GAP.join([*hints, _MORE])
 
 
-def _hints(kind: ViewKind) -> list[tuple[str, str]]:
+def _hints(kind: ViewKind, own_keys: Mapping[str, str]) -> list[tuple[str, str]]:
     """Every hint with the action of the app that its key has; empty: a widget has it."""
     of_panels = [
-        (key, f"panel('{panel.__name__}', '{key.action}')")
+        (
+            renamed(key, own_keys.get(command_name(key.action, panel.__name__))),
+            f"panel('{panel.__name__}', '{key.action}')",
+        )
         for panel in panels_of(kind)
         for key in panel.KEYS
     ]
-    general = [(key, key.action) for key in general_keys(kind)]
-    every = [(QUIT, QUIT.action), *of_panels, *general]
+    general = [
+        (renamed(key, own_keys.get(command_name(key.action))), key.action)
+        for key in (QUIT, *general_keys(kind))
+    ]
+    every = [general[0], *of_panels, *general[1:]]
     return [(key.hint, action if key.names else "") for key, action in every if key.hint]
 
 
-def hint_places(width: int, kind: ViewKind) -> Iterator[tuple[str, int, str]]:
+def hint_places(
+    width: int, kind: ViewKind, own_keys: Mapping[str, str] = _NONE_OWN
+) -> Iterator[tuple[str, int, str]]:
     """Each hint that a click can do something on, with its first cell and the action."""
-    shown, at = key_hints(width, kind).split(_GAP), 1
-    for text, (hint, action) in zip(shown, _hints(kind), strict=False):
+    shown, at = key_hints(width, kind, own_keys).split(_GAP), 1
+    for text, (hint, action) in zip(shown, _hints(kind, own_keys), strict=False):
         if text == hint and action:
             yield hint, at, action
         at += cell_len(text + _GAP)
