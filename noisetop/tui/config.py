@@ -106,7 +106,7 @@ def _check_names(what: str, found: Mapping[str, Any], known: set[str]) -> None:
 def config_text(config: Config, commands: Mapping[str, tuple[str, str]]) -> str:
     """The file, with a comment on each setting. ``commands``: keys and help by name."""
     lines = [
-        "# Settings of the dashboard of noisetop. C in the dashboard writes this file anew.",
+        "# Settings of the dashboard of noisetop. C in the dashboard writes this file.",
         "",
         f"[{_VIEW}]",
         f"# {', '.join(LOOKS)}; without it: as the terminal tells",
