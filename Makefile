@@ -149,6 +149,10 @@ bench: $(BUILT) ## measure noisetop itself, through sudo if need be: make bench 
 bench-check: $(BUILT) ## measure again and fail where a ratio got worse than bench/baseline.json says
 	@$(AS_ROOT) $(BIN)/python -m bench --check $(ARGS)
 
+.PHONY: stills
+stills: $(BUILT) ## make the pictures of the dashboard in the README, from a recording
+	@$(BIN)/python -m bench.stills docs/stills $(ARGS)
+
 .PHONY: wheel
 wheel: $(TOOLS) ## build dist/noisetop-….whl, which brings its libraries along and needs no compiler
 	@set -ex; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \

@@ -99,6 +99,9 @@ class MadeUpFeed:
     def diagnose(self, *, wanted: bool) -> None:
         """It has none."""
 
+    def want_moments(self, *, wanted: bool) -> None:
+        """It has none."""
+
     def wake(self) -> None:
         self._woken.set()
 

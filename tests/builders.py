@@ -136,6 +136,7 @@ class FakeFeed:
         self.resets = 0
         self.wakes = 0
         self.diagnosing = False
+        self.telling_moments = False
         self.places: Mapping[int, CpuPlace] = {}
         self.interrupted = False
         self._items: queue.SimpleQueue[Sample | Exception | None] = queue.SimpleQueue()
@@ -157,6 +158,9 @@ class FakeFeed:
 
     def diagnose(self, *, wanted: bool) -> None:
         self.diagnosing = wanted
+
+    def want_moments(self, *, wanted: bool) -> None:
+        self.telling_moments = wanted
 
     def wake(self) -> None:
         self.wakes += 1

@@ -17,6 +17,7 @@ from noisetop.live_outputs import add_output_arguments, chosen_output
 from noisetop.session.options import add_net_argument, add_run_arguments
 from noisetop.session.temporary import temporary_file
 from noisetop.session.traced_run import TracedRun
+from noisetop.text.terminal_output import is_dumb
 from noisetop.text.units import parse_duration
 
 NAME = "top"
@@ -64,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
     interval_ns = parse_duration(args.interval) if args.interval else 1_000_000_000
     if args.count is not None and args.count < 1:
         raise UsageError("the number of samples must be at least 1")
-    output, settings = chosen_output(args, terminal=sys.stdout.isatty() and not args.interval)
+    drawable = sys.stdout.isatty() and not is_dumb()
+    output, settings = chosen_output(args, terminal=drawable and not args.interval)
     # What the command writes waits until the terminal is free again.
     waits = bool(args.workload) and output.owns_terminal
     with temporary_file() if waits else nullcontext() as written:
@@ -79,7 +81,13 @@ def run(args: argparse.Namespace) -> int:
         with run:
             with run.tracing() as tracer:
                 feed = TracerFeed(
-                    tracer, run.stopper, interval_ns, run.target.title, args.count, args.net
+                    tracer,
+                    run.stopper,
+                    interval_ns,
+                    run.target.title,
+                    args.count,
+                    args.net,
+                    keeps_moments=output.owns_terminal,
                 )
                 output.run(feed, sys.stdout, settings)
             status = run.status()

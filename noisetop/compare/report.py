@@ -70,11 +70,17 @@ def _about(sample: Sample) -> str:
 def _ratio(figure: Figure) -> str:
     ratio = figure.ratio
     if ratio is None:
-        return "new" if figure.b else f"{0:.3f}"
+        return "new" if figure.b else ratio_text(0)
+    return ratio_text(ratio)
+
+
+def ratio_text(ratio: float) -> str:
+    """B / A."""
     return f"{ratio:.3f}" if ratio < _LARGE_RATIO else format_count(ratio)
 
 
-def _verdict(row: Row) -> str:
+def verdict_of(row: Row) -> str:
+    """What changed significantly: ``MORE time``; empty: nothing did."""
     if row.changed:
         figures = ((row.time, "time"), (row.rate, "rate"), (row.length, "length"))
         figure, what = next((figure, what) for figure, what in figures if figure.significant)
@@ -86,9 +92,14 @@ def _signed(ns: float) -> str:
     return f"{'-' if ns < 0 else '+'}{format_ns(abs(ns))}"
 
 
+def interval_text(figure: Figure) -> str:
+    """The interval of a change in ns."""
+    return f"{_signed(figure.low)} .. {_signed(figure.high)}"
+
+
 def _table(rows: Sequence[Row], width: int) -> list[str]:
     lines = table_lines(
-        [(_VERDICT, *_FIGURES, _SOURCE), *((_verdict(r), *_figures(r), _name(r)) for r in rows)],
+        [(_VERDICT, *_FIGURES, _SOURCE), *((verdict_of(r), *_figures(r), _name(r)) for r in rows)],
         left=(0, 4, 8),
     )
     if max(map(len, lines)) <= width:
@@ -96,7 +107,7 @@ def _table(rows: Sequence[Row], width: int) -> list[str]:
     header, *figures = table_lines([_FIGURES, *map(_figures, rows)], left=(3,))
     lines = [_SOURCE, f"  {header}"]
     for row, line in zip(rows, figures, strict=True):
-        verdict = _verdict(row)
+        verdict = verdict_of(row)
         lines += [f"{verdict}: {_name(row)}" if verdict else _name(row), f"  {line}"]
     return lines
 
@@ -110,7 +121,7 @@ def _figures(row: Row) -> tuple[str, ...]:
         format_ns(row.time.a),
         format_ns(row.time.b),
         _ratio(row.time),
-        f"{_signed(row.time.low)} .. {_signed(row.time.high)}",
+        interval_text(row.time),
         format_count(row.rate.a),
         format_count(row.rate.b),
         _ratio(row.rate),

@@ -16,19 +16,24 @@ _ARROW = "→ "
 
 def brief_lines(diagnosis: Diagnosis, *, top: int, width: int) -> Iterator[str]:
     """Cost, share of all and cause of each, with its remedy below; nothing without any."""
-    room = max(width, _NARROWEST) - _INDENT
     for finding in diagnosis.findings[:top]:
-        rate = f"{format_ns(finding.cost_ns * 1e9 / diagnosis.evidence.duration_ns)}/s"
-        rate = f"≈{rate}" if finding.estimated else rate
-        first, *more = wrapped(finding.cause, room)
-        yield f"{rate:>13} {_share(finding, diagnosis):>5}  {first}"
-        yield from (" " * _INDENT + line for line in more)
-        first, *more = command(finding.remedy, room - len(_ARROW))
-        yield " " * _INDENT + _ARROW + first
-        yield from (" " * (_INDENT + len(_ARROW)) + line for line in more)
+        yield from finding_lines(finding, diagnosis, width)
     if rest := diagnosis.findings[top:]:
         net = format_ns(sum(finding.net_ns for finding in rest))
         yield f"and {len(rest)} more with {net} in total"
+
+
+def finding_lines(finding: Finding, diagnosis: Diagnosis, width: int) -> Iterator[str]:
+    """The lines of one finding."""
+    room = max(width, _NARROWEST) - _INDENT
+    rate = f"{format_ns(finding.cost_ns * 1e9 / diagnosis.evidence.duration_ns)}/s"
+    rate = f"≈{rate}" if finding.estimated else rate
+    first, *more = wrapped(finding.cause, room)
+    yield f"{rate:>13} {_share(finding, diagnosis):>5}  {first}"
+    yield from (" " * _INDENT + line for line in more)
+    first, *more = command(finding.remedy, room - len(_ARROW))
+    yield " " * _INDENT + _ARROW + first
+    yield from (" " * (_INDENT + len(_ARROW)) + line for line in more)
 
 
 def _share(finding: Finding, diagnosis: Diagnosis) -> str:

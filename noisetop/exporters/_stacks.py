@@ -1,28 +1,12 @@
-"""Noise as stacks: the CPU, then whose doing it was, the path of the source, and who caused it."""
+"""What is no noise, as stacks beside those of noisetop.summary.noise_stacks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from noisetop.columns.side_tables import side_table
+from noisetop.summary.noise_stacks import Stack
 from noisetop.summary.summary import Summary
-
-Stack = tuple[str, ...]
-CLASS = 2
-"""Place of the class in a stack of noise."""
-
-
-def noise_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:
-    """Each trigger of each source of each CPU with its net time in ns.
-
-    What ran on an idle CPU is left out. Noise of an unknown cause ends with its source.
-    """
-    for cpu in summary.cpus:
-        for source in cpu.sources:
-            stack = (f"cpu {cpu.cpu}", source.origin.label, *source.source.path)
-            for part in source.triggers:
-                label = part.trigger.label
-                yield (*stack, f"by {label}") if label else stack, part.net_ns
 
 
 def side_stacks(summary: Summary) -> Iterator[tuple[Stack, int]]:

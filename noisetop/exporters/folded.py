@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import BinaryIO
 
-from noisetop.exporters._stacks import noise_stacks, side_stacks
+from noisetop.exporters._stacks import side_stacks
 from noisetop.recording.recording import Recording
+from noisetop.summary.noise_stacks import noise_stacks
 from noisetop.summary.recorded import summary_of
 from noisetop.text.sanitize import printable
 

@@ -16,6 +16,7 @@ from noisetop.events.waits import WaitBook
 from noisetop.live.causes import LiveCauses
 from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.sample import Sample
+from noisetop.live.worst_moments import WorstMoments
 from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import process_ids, task_exists, topology
 from noisetop.machine.topology import CpuPlace, places_of
@@ -23,6 +24,7 @@ from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.fold import folded
 from noisetop.summary.short_lived import StartedTasks
 from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.worst import WorstInterruption, is_aside
 from noisetop.tables.rows import joined
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.tracer import Tracer
@@ -75,6 +77,8 @@ class TracerFeed:
     """Samples until the end; None: no limit."""
     by_net: bool = False
     """Whether to rank by net time although there is a calibration."""
+    keeps_moments: bool = False
+    """Whether samples can carry the worst moments."""
     places: Mapping[int, CpuPlace] = field(default_factory=lambda: places_of(topology()))
     _total: Summarizer = field(init=False)
     _total_waits: WaitBook = field(default_factory=WaitBook)
@@ -85,6 +89,8 @@ class TracerFeed:
     _counters_at_start: Totals = field(init=False)
     _counters_at_last: Totals = field(init=False)
     _causes: LiveCauses = field(init=False)
+    _moments: WorstMoments | None = None
+    _moments_wanted: threading.Event = field(default_factory=threading.Event)
     _claims: Claims = field(init=False)
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
     _living: int = 0
@@ -93,7 +99,7 @@ class TracerFeed:
     def __post_init__(self) -> None:
         self.tracer.reader.splits = True
         self.tracer.reader.namer.most_names = _NEW_NAMES
-        self._total = self._summarizer()
+        self._total, self._moments = self._summarizer(), self._no_moments()
         self._causes = LiveCauses(
             self.tracer.reader,
             self.tracer.target.cpus,
@@ -105,6 +111,9 @@ class TracerFeed:
         self._claims = Claims(any_task, self.tracer.given_victim, self.tracer.own_pid)
         self._total_start_ns = self._last_ns = self.tracer.start_ns
         self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start
+
+    def _no_moments(self) -> WorstMoments | None:
+        return WorstMoments() if self.keeps_moments else None
 
     def _summarizer(self) -> Summarizer:
         reader = self.tracer.reader
@@ -135,19 +144,32 @@ class TracerFeed:
         since_last, self._counters_at_last = self._counters_at_last, counters
         total_ns, whose = (self._total_start_ns, now_ns), self._cpu_victims(now_ns)
         self._causes.add(table, waits, start_ns, now_ns, whose)
+        if self._moments is not None:
+            sources = self.tracer.reader.namer.sources
+            self._moments.add(table, sources, whose, self.tracer.directory)
         total = self._between(self._counters_at_start, counters, *total_ns)
         latest = self._between(since_last, counters, start_ns, now_ns)
+        since_start = self._summary(
+            self._total, self._total_waits, self._total_victims, total_ns, total, whose
+        )
         sample = Sample(
-            total=self._summary(
-                self._total, self._total_waits, self._total_victims, total_ns, total, whose
-            ),
+            total=since_start,
             interval=self._summary(interval, waits, victims, (start_ns, now_ns), latest, whose),
             diagnosis=self._causes.latest,
             ended=ended,
+            moments=self._worst(since_start),
         )
         waits.clear()
         self._bound_memory(total.of(CALIBRATION))
         return sample
+
+    def _worst(self, since_start: Summary) -> tuple[WorstInterruption, ...] | None:
+        """Those that are noise, where somebody wants to see them."""
+        if self._moments is None or not self._moments_wanted.is_set():
+            return None
+        reader = self.tracer.reader
+        worst = self._moments.worst(reader.namer.sources, reader.join.triggers)
+        return tuple(one for one in worst if not is_aside(since_start, one))
 
     def _victims(self, now_ns: int, waits: WaitBook) -> dict[int, VictimTime]:
         """Where their time went in this interval; adds it and their waits to the totals. Tasks that
@@ -173,6 +195,8 @@ class TracerFeed:
         if names <= 2 * _REMEMBERED and len(reader.namer.sources) <= 2 * kept + _NEW_NAMES:
             return
         total = folded(self._total, calibration, self._total_start_ns, kept)
+        if self._moments is not None:
+            self._moments.forget(reader.namer.sources, reader.join.triggers)
         reader.forget(total.told_as, _lives(self.tracer.directory), _REMEMBERED)
         self._living = max(reader.task_names.task_count - _REMEMBERED, 0)
         self._total = total.continued(reader.namer.sources, reader.join.triggers)
@@ -212,7 +236,7 @@ class TracerFeed:
     def _restart(self) -> None:
         """The total begins where the last interval ended."""
         self._reset_wanted.clear()
-        self._total = self._summarizer()
+        self._total, self._moments = self._summarizer(), self._no_moments()
         self._total_waits.clear()
         self._total_victims = {}
         self._causes.restart()
@@ -252,6 +276,13 @@ class TracerFeed:
     def diagnose(self, *, wanted: bool) -> None:
         """Has samples carry a diagnosis, or no longer."""
         self._causes.want(wanted=wanted)
+
+    def want_moments(self, *, wanted: bool) -> None:
+        """Has samples carry the worst moments, or no longer."""
+        if wanted:
+            self._moments_wanted.set()
+        else:
+            self._moments_wanted.clear()
 
     def wake(self) -> None:
         """Ends the wait of next() early."""

@@ -116,7 +116,7 @@ class NoiseColumns:
         self.newest = max(self.newest, number)
         cells = max(len(column.cells), 1)
         while len(self._columns) > min(self.kept, max(_CELLS // cells, 1)):
-            del self._columns[min(self._columns)]
+            del self._columns[self.first]
 
     def append(self, column: NoiseColumn) -> None:
         """The column after the newest one."""
@@ -126,6 +126,14 @@ class NoiseColumns:
         """None: not known, or gone."""
         return self._columns.get(number)
 
+    def number_of(self, end_ns: int) -> int | None:
+        """That of the column in which something ended. None: it is gone."""
+        for number in reversed(self._columns):
+            column = self._columns[number]
+            if column.start_ns < end_ns <= column.end_ns:
+                return number
+        return None
+
     def clear(self) -> None:
         """Forgets all; numbers go on."""
         self._columns.clear()
@@ -133,4 +141,4 @@ class NoiseColumns:
     @property
     def first(self) -> int:
         """Smallest number that is kept."""
-        return min(self._columns, default=self.newest + 1)
+        return next(iter(self._columns), self.newest + 1)  # they come in their order

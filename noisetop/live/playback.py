@@ -18,6 +18,7 @@ from noisetop.events.victim_time import VictimTime, merged
 from noisetop.events.waits import WaitBook
 from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.periods import Periods
+from noisetop.live.worst_moments import MOMENTS_KEPT, PARTS_KEPT
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording
 from noisetop.recording.thread_accounts import PeriodAccount
@@ -25,10 +26,8 @@ from noisetop.recording.time_index import TimeIndex
 from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.recorded import cpu_victims_of
 from noisetop.summary.summary import Summarizer, Summary
-from noisetop.summary.worst import WorstInterruption, is_aside, summarize_with_worst
+from noisetop.summary.worst import WorstInterruption, longest_external, summarize_with_worst
 
-MOMENTS_KEPT = 100
-"""Worst moments that can be gone to."""
 _PREFIX_EVERY = 32
 _BACK, _TOTALS = 8, 64
 """Totals that are made for steps back, and that are kept: some 300 KiB each."""
@@ -72,10 +71,18 @@ class Playback:
 
     def find_worst(self) -> None:
         """Finds the longest intervals of noise, once it is loaded."""
-        end = len(self.periods)
-        tables = self._index.ended(self._after_ns(0), self.periods.bounds_ns[end])
+        self.worst = tuple(self.moments_of(0, len(self.periods)))
+
+    def moments_of(self, first: int, until: int) -> Sequence[WorstInterruption]:
+        """The longest intervals of noise that ended in these periods, longest first; without turns
+        of victims and contention, as far as it is known whose the CPUs are. One that began before
+        is whole where its interruptions ended in them."""
+        tables = self._index.ended(self._after_ns(first), self.periods.bounds_ns[until])
         part = replace(self.recording, read_chunks=lambda: iter(tables), whole=self.recording)
-        _, self.worst = summarize_with_worst(part, MOMENTS_KEPT)
+        whose = self.cpu_victims(len(self.periods))
+        if whose:
+            return longest_external(part, whose, MOMENTS_KEPT, PARTS_KEPT)
+        return summarize_with_worst(part, MOMENTS_KEPT, most_parts=PARTS_KEPT)[1]
 
     @property
     def accounted(self) -> int:
@@ -216,12 +223,6 @@ class Playback:
             recording.directory,
             self.periods.since_start_ns(until),
         )
-
-    def moments(self) -> Sequence[WorstInterruption]:
-        """Worst first: those that are noise, not the turn of a victim or contention."""
-        whose = self.cpu_victims(len(self.periods))
-        about = Summary(0, 0, (), directory=self.recording.directory, cpu_victims=whose)
-        return [one for one in self.worst if not is_aside(about, one)]
 
     def diagnosis(self, first: int, until: int) -> Diagnosis:
         """What causes the noise of these periods. Raises NoisetopError."""

@@ -52,10 +52,13 @@ class PlaybackFeed:
     _shown_accounts: int = 0
     _diagnosing: bool = False
     _diagnosed: Position | None = None
+    _telling: bool = False
+    _told_moments_of: Position | None = None
     _stopping: bool = False
     _due_ns: int = 0
     _told_ns: int = 0
     _searched: bool = False
+    _accountant: threading.Thread | None = None
     _summary: tuple[tuple[int, int, bool, bool], Summary] | None = None
     """The last one, and what it is of."""
 
@@ -81,7 +84,7 @@ class PlaybackFeed:
         if not self.read_share:
             self.playback.load(self._reading)
             self.read_share = 1.0
-            threading.Thread(target=self._account, daemon=True).start()
+            self._begin_accounts()
         while True:
             with self._changed:
                 position = self._next_position()
@@ -95,7 +98,8 @@ class PlaybackFeed:
     def _next_position(self) -> Position | None:
         """What is to be shown now; None: nothing else than what is."""
         position, accounts = self.wanted, self.playback.accounted
-        if self._stopping or self._wants_diagnosis() or position != self._shown:
+        wants_more = self._wants_diagnosis() or self._wants_moments()
+        if self._stopping or wants_more or position != self._shown:
             return position
         if self.wanted.playing and time.monotonic_ns() >= self._due_ns:
             self._advance()
@@ -105,6 +109,12 @@ class PlaybackFeed:
 
     def _wants_diagnosis(self) -> bool:
         return self._diagnosing and self._diagnosed != self.wanted and not self.wanted.playing
+
+    def _wants_moments(self) -> bool:
+        """Those of the whole come with the search for them."""
+        position = self.wanted
+        is_new = self._telling and self._told_moments_of != position and not position.playing
+        return is_new and (self._searched or not position.is_whole)
 
     def _advance(self) -> None:
         """The next period that is played; some are passed over where they come too fast to see."""
@@ -127,7 +137,16 @@ class PlaybackFeed:
         if self._diagnosing and not position.playing:
             self._diagnosed = position
             diagnosis = self.playback.diagnosis(position.first, position.until)
-        return Sample(summary, summary, diagnosis, position=position)
+        moments = self._moments_of(position)
+        return Sample(summary, summary, diagnosis, position=position, moments=moments)
+
+    def _moments_of(self, position: Position) -> tuple[WorstInterruption, ...] | None:
+        if not self._telling or position.playing or (position.is_whole and not self._searched):
+            return None
+        self._told_moments_of = position
+        if position.is_whole:
+            return tuple(self.moments)
+        return tuple(self.playback.moments_of(position.first, position.until))
 
     def _summary_of(self, position: Position) -> Summary:
         is_total = position.first == 0 and (position.since_start or position.is_whole)
@@ -146,19 +165,28 @@ class PlaybackFeed:
         """Does a part of what is left to do. False: there is nothing."""
         if not self._searched:
             self._searched = True
-            self.playback.find_worst()
-            self.moments = self.playback.moments()
-            self.on_progress()
+            self._find_moments()
             return True
         number = self.columns.newest + 1
         if number >= min(self.playback.accounted, len(self.playback.periods)):
             return False
         self.columns.append(noise_column(self.playback.span(number, number + 1)))
         if number + 1 == len(self.playback.periods):
-            self.moments = self.playback.moments()
-            self.on_progress()
+            self._find_moments()  # by now it is known whose the CPUs are
         self._tell()
         return True
+
+    def _find_moments(self) -> None:
+        self.playback.find_worst()
+        self.moments = self.playback.worst
+        self._told_moments_of = None
+        self.on_progress()
+
+    def _begin_accounts(self) -> None:
+        if self._accountant is not None:
+            self._accountant.join()
+        self._accountant = threading.Thread(target=self._account, daemon=True)
+        self._accountant.start()
 
     def _account(self) -> None:
         while self.playback.accounted < len(self.playback.periods) and not self._stopping:
@@ -176,6 +204,14 @@ class PlaybackFeed:
             self._told_ns = now_ns
             self.on_progress()
 
+    def reopen(self) -> None:
+        """After wake(), when nobody waits for next() any more: another view is to have samples."""
+        with self._changed:
+            self._stopping, self._shown = False, None
+            self.on_progress = lambda: None
+        if self.read_share == 1:
+            self._begin_accounts()
+
     def reset(self) -> None:
         """A recording has no counters to reset."""
 
@@ -183,6 +219,12 @@ class PlaybackFeed:
         """Has samples carry a diagnosis, or no longer."""
         with self._changed:
             self._diagnosing, self._diagnosed = wanted, None
+            self._changed.notify_all()
+
+    def want_moments(self, *, wanted: bool) -> None:
+        """Has samples carry the worst moments of their part, or no longer."""
+        with self._changed:
+            self._telling, self._told_moments_of = wanted, None
             self._changed.notify_all()
 
     def wake(self) -> None:

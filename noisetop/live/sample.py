@@ -10,6 +10,7 @@ from noisetop.diagnosis import Diagnosis
 from noisetop.live.position import Position
 from noisetop.machine.topology import CpuPlace
 from noisetop.summary.summary import Summary
+from noisetop.summary.worst import WorstInterruption
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,9 @@ class Sample:
     """Why there will be no further sample, in words for the user; empty: it goes on."""
     position: Position | None = None
     """The part of a recording that both summaries are of; None: of a running trace."""
+    moments: tuple[WorstInterruption, ...] | None = None
+    """The longest intervals of noise, longest first, where that was asked for: of a running trace
+    in the total, of a recording those that ended in the part. None: not known."""
 
 
 class Feed(Protocol):
@@ -49,6 +53,9 @@ class Feed(Protocol):
 
     def diagnose(self, *, wanted: bool) -> None:
         """Has samples carry a diagnosis, or no longer; callable from any thread."""
+
+    def want_moments(self, *, wanted: bool) -> None:
+        """Has samples carry the worst moments, or no longer; callable from any thread."""
 
     def wake(self) -> None:
         """Ends the wait of next() early; callable from any thread."""

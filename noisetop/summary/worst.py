@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from noisetop.tables.rows import joined, select
 WORST_KEPT = 10
 """Longest intervals that a report lists."""
 MAX_PARTS = 8
+"""Parts of each that a report lists."""
 _SETTLED_NS = 2 * HOLD_NS
 _TABLES = 8
 
@@ -42,6 +43,11 @@ class Part:
     """Of a thread the task that ran; 0: it is none."""
     origin: Origin = Origin.UNATTRIBUTED
     """Whose doing it was."""
+    gross_ns: int = 0
+    level: int = 0
+    """Of the kernel side: a higher one interrupts a lower one."""
+    trigger_ns: int = 0
+    """When the trigger acted, CLOCK_MONOTONIC; 0: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,8 @@ class _Collector:
     """The largest parts of one interval."""
 
     interval: NoiseInterval
+    most: int = MAX_PARTS
+    """Parts that are kept."""
     count: int = 0
     net_ns: int = 0
     largest: Interruptions = field(default_factory=lambda: np.empty(0, INTERRUPTION))
@@ -74,7 +82,7 @@ class _Collector:
         self.net_ns += int(mine["net_ns"].sum())
         both = joined([self.largest, mine])
         order = np.argsort(both["net_ns"], kind="stable")[::-1]
-        self.largest = select(both, order[:MAX_PARTS])
+        self.largest = select(both, order[: self.most])
 
     def result(self, sources: Sequence[Source], triggers: Sequence[Trigger]) -> WorstInterruption:
         rows = self.largest[np.lexsort((self.largest["level"], self.largest["start_ns"]))]
@@ -87,6 +95,9 @@ class _Collector:
                 triggers[row["trigger"]],
                 int(row["tid"]) if sources[row["source"]].noise_class == "thread" else 0,
                 Origin(int(row["origin"])),
+                int(row["gross_ns"]),
+                int(row["level"]),
+                int(row["trigger_ns"]),
             )
             for row in rows
         )
@@ -105,19 +116,28 @@ def _depth(rows: Interruptions, row: np.void) -> int:
     return int((around & (rows["level"] < row["level"])).sum())
 
 
+_Collectors = dict[tuple[int, int], _Collector]
+"""By CPU and start of the interval."""
+
+
 @dataclass(slots=True)
-class _Parts:
-    """Collects the parts of the longest intervals while a recording is read once.
+class PartsOfLongest:
+    """Collects the parts of the longest intervals while a recording is read once, or a trace runs.
 
     Tables are kept until all that they belong to is settled; then what can still be among the
     longest takes its parts from them.
     """
 
     intervals: LongestIntervals
+    most: int = MAX_PARTS
+    """Parts of each that are kept."""
+    most_rows: int = 0
+    """Of the tables that are kept, however little is settled; 0: no bound."""
+    _rows: int = 0
     _tables: deque[tuple[int, Interruptions]] = field(default_factory=deque)
     """With the end of the last interruption in each."""
     _newest_ns: int = 0
-    _by_start: dict[tuple[int, int], _Collector] = field(default_factory=dict)
+    _by_start: _Collectors = field(default_factory=dict)
 
     def add(self, chunk: Interruptions) -> None:
         """Takes a table that the intervals know already."""
@@ -126,38 +146,54 @@ class _Parts:
             return
         last_ns = int((noise["start_ns"] + noise["gross_ns"]).max())
         self._tables.append((last_ns, noise))
+        self._rows += len(noise)
         self._newest_ns = max(self._newest_ns, last_ns)
         settled_ns = self._newest_ns - _SETTLED_NS
         if len(self._tables) > _TABLES and self._tables[_TABLES // 2][0] < settled_ns:
             self._settle(settled_ns)
+        while self.most_rows and self._rows > self.most_rows and len(self._tables) > 1:
+            self._settle(self._tables[0][0] + 1)
 
     def _settle(self, before_ns: int) -> None:
         intervals = self.intervals.candidates()
         known = {(one.cpu, one.start_ns) for one in intervals}
         self._by_start = {key: one for key, one in self._by_start.items() if key in known}
         while self._tables and self._tables[0][0] < before_ns:
-            self._collect(intervals, self._tables.popleft()[1])
+            table = self._tables.popleft()[1]
+            self._rows -= len(table)
+            self._collect(intervals, table, self._by_start)
 
-    def _collect(self, intervals: Sequence[NoiseInterval], table: Interruptions) -> None:
+    def _collect(
+        self, intervals: Sequence[NoiseInterval], table: Interruptions, into: _Collectors
+    ) -> None:
         first_ns, last_ns = int(table["start_ns"].min()), int(table["start_ns"].max())
         for interval in intervals:
             if interval.start_ns <= last_ns and interval.end_ns >= first_ns:
                 key = interval.cpu, interval.start_ns
-                collector = self._by_start.setdefault(key, _Collector(interval))
+                collector = into.setdefault(key, _Collector(interval, self.most))
                 collector.interval = interval
                 collector.add(table)
 
-    def collectors(self) -> list[_Collector]:
-        """Of the longest intervals, longest first, once all tables were added."""
+    def so_far(self) -> list[_Collector]:
+        """Of the longest intervals, longest first; may be called again after more tables."""
         worst = self.intervals.worst()
+        keys = [(one.cpu, one.start_ns) for one in worst]
+        found = {key: replace(self._by_start[key]) for key in keys if key in self._by_start}
         for _, table in self._tables:
-            self._collect(worst, table)
-        self._tables.clear()
+            self._collect(worst, table, found)
         # A damaged file can have intervals of what is no interruption.
-        found = [self._by_start.get((one.cpu, one.start_ns)) or _Collector(one) for one in worst]
-        for collector, interval in zip(found, worst, strict=True):
+        collectors = [
+            found.get(key) or _Collector(one) for key, one in zip(keys, worst, strict=True)
+        ]
+        for collector, interval in zip(collectors, worst, strict=True):
             collector.interval = interval
-        return found
+        return collectors
+
+    def results(
+        self, sources: Sequence[Source], triggers: Sequence[Trigger]
+    ) -> list[WorstInterruption]:
+        """The same with the names of all; the lists are those that the tables index."""
+        return [one.result(sources, triggers) for one in self.so_far()]
 
 
 def interruption_of(
@@ -196,16 +232,20 @@ def with_external(
     read again for that, without the turns of victims and contention."""
     if not worst or worst_external(summary, worst):
         return worst
-    intervals = LongestIntervals(1)
-    parts = _Parts(intervals)
+    return (*worst, *longest_external(recording, summary.cpu_victims, 1))
+
+
+def longest_external(
+    recording: Recording, whose: CpuVictims, keep: int, most_parts: int = MAX_PARTS
+) -> list[WorstInterruption]:
+    """The longest intervals without the turns of victims and contention, longest first."""
+    intervals = LongestIntervals(keep)
+    parts = PartsOfLongest(intervals, most_parts)
     for chunk in recording.all_chunks():
-        external = without_aside(
-            interrupting(chunk), recording.sources, summary.cpu_victims, summary.directory
-        )
+        external = without_aside(interrupting(chunk), recording.sources, whose, recording.directory)
         intervals.add(external)
         parts.add(external)
-    found = [one.result(recording.sources, recording.triggers) for one in parts.collectors()]
-    return (*worst, *found)
+    return parts.results(recording.sources, recording.triggers)
 
 
 def without_aside(
@@ -231,10 +271,13 @@ def without_aside(
 
 
 def summarize_with_worst(
-    recording: Recording, keep: int, tap: Callable[[Interruptions], None] | None = None
+    recording: Recording,
+    keep: int,
+    tap: Callable[[Interruptions], None] | None = None,
+    most_parts: int = MAX_PARTS,
 ) -> tuple[Summary, tuple[WorstInterruption, ...]]:
-    """The summary, and the longest intervals, longest first. Reads the recording once; ``tap`` is
-    given all of its chunks as well."""
+    """The summary, and the longest intervals, longest first, each with its ``most_parts`` largest
+    parts. Reads the recording once; ``tap`` is given all of its chunks as well."""
     intervals = LongestIntervals(keep)
     summarizer = Summarizer(
         recording.cpus,
@@ -243,14 +286,11 @@ def summarize_with_worst(
         recording.directory,
         intervals=intervals,
     )
-    parts = _Parts(intervals)
+    parts = PartsOfLongest(intervals, most_parts)
     for chunk in read_ahead(recording.all_chunks()):
         summarizer.add(chunk)
         parts.add(interrupting(chunk))
         if tap:
             tap(chunk)
-    collectors = parts.collectors()
     summary = summary_from(recording, summarizer)
-    return summary, tuple(
-        collector.result(recording.sources, recording.triggers) for collector in collectors
-    )
+    return summary, tuple(parts.results(recording.sources, recording.triggers))

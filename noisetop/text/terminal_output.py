@@ -42,13 +42,14 @@ def print_lines(lines: Iterable[str], *, pager: bool) -> None:
         sys.stdout.write(text)
 
 
-def _is_dumb() -> bool:
+def is_dumb() -> bool:
+    """Whether the terminal takes plain text alone, as TERM tells."""
     return os.environ.get("TERM", "") in ("", "dumb", "unknown")
 
 
 def _painter() -> Callable[[str], str]:
     """How a line is written to this terminal."""
-    if os.environ.get("NO_COLOR") or _is_dumb():
+    if os.environ.get("NO_COLOR") or is_dumb():
         return str
     # Imported only where it is used: it takes 30 ms.
     from rich.color import ColorSystem
@@ -67,7 +68,7 @@ def _painter() -> Callable[[str], str]:
 
 def _pager_command() -> str:
     """A command for the shell; empty when there is to be no pager."""
-    if _is_dumb():
+    if is_dumb():
         return ""
     for name in ("NOISETOP_PAGER", "PAGER"):
         if name in os.environ:

@@ -3,57 +3,75 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
+import os
+import threading
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from noisetop.errors import NoisetopError
 from noisetop.live.noise_columns import NoiseColumns, noise_column
+from noisetop.live.pair import Pair
 from noisetop.live.past_intervals import PastIntervals
 from noisetop.live.position import Position
 from noisetop.live.sample import Feed, Sample
+from noisetop.output import check_output
 from noisetop.summary.summary import Summary
+from noisetop.tui.config import Config, config_path, config_text, read_config, write_config
 from noisetop.tui.feed_reader import FeedReader, NewSample, Progress
 from noisetop.tui.history import LENGTH, History
-from noisetop.tui.keys import GENERAL, OPEN, QUIT
+from noisetop.tui.keys import GENERAL, OPEN, QUIT, SWAP, Key, command_name, general_keys
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.overlay_screen import OverlayScreen
 from noisetop.tui.panel import Panel, Place
 from noisetop.tui.panels import load_panels, panels_of
-from noisetop.tui.state import StatefulApp
+from noisetop.tui.screen_text import screen_text
+from noisetop.tui.severity import use_palette
+from noisetop.tui.state import StatefulApp, View
 from noisetop.tui.terminal import TerminalDriver, keys_from_terminal, leave_on_signals
+from noisetop.tui.themes import LOOKS, look_of_terminal, next_look
 
+CHANGES = "Changes"
+"""The panel that a view of two recordings begins with."""
 _PANELS = {panel.__name__: panel for panel in load_panels()}
 
 
-def _bindings() -> list[BindingType]:
-    general = [Binding(key.names, key.action, key.help) for key in (QUIT, *GENERAL) if key.names]
-    panels = [
-        Binding(key.names, f"panel('{name}', '{key.action}')", key.help)
+def _commands() -> dict[str, tuple[Key, str]]:
+    """By name: the key, and the action of the app."""
+    general = [(command_name(key.action), key, key.action) for key in (QUIT, SWAP, *GENERAL)]
+    of_panels = [
+        (command_name(key.action, name), key, f"panel('{name}', '{key.action}')")
         for name, panel in _PANELS.items()
         for key in panel.KEYS
-        if key.names
     ]
-    return [Binding("ctrl+c", "quit", "quit", priority=True), *general, *panels]
+    return {name: (key, action) for name, key, action in (*general, *of_panels) if key.names}
+
+
+def _bindings() -> list[BindingType]:
+    ours = [
+        Binding(key.names, action, key.help, id=name) for name, (key, action) in _commands().items()
+    ]
+    return [Binding("ctrl+c", "quit", "quit", priority=True), *ours]
 
 
 class Dashboard(StatefulApp):
     """Draws when a sample comes or a key is pressed, and at no other time."""
 
     CSS_PATH = Path(__file__).with_name("noisetop.tcss")
-    ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = _bindings()
 
-    def __init__(self, feed: Feed, refresh_ns: int | None = None) -> None:
-        super().__init__(feed, driver_class=TerminalDriver)
+    def __init__(self, feed: Feed, refresh_ns: int | None = None, pair: Pair | None = None) -> None:
+        super().__init__(feed, pair, driver_class=TerminalDriver)
         self.animation_level = "none"
-        self.refresh_ns = refresh_ns or 0
         self.latest: Sample | None = None
         """Newer than the one in ``state`` where samples come faster than they are drawn."""
         self.history = History()
@@ -61,25 +79,48 @@ class Dashboard(StatefulApp):
         self._past = PastIntervals()
         self.feed_error: BaseException | None = None
         self.leaving = False
+        config = read_config(config_path(), _commands())
+        self.look = config.look or look_of_terminal(os.environ)
+        """Name of how it is drawn."""
+        self.refresh_ns = refresh_ns or config.refresh_ns
+        self.own_keys, self.hidden_columns = config.keys, config.hidden
+        self.set_keymap(dict(config.keys))
+        self.begins_with = ""
+        """Name of the panel that is open at the start."""
         self._reader = FeedReader(feed, self.post_message)
         self._loop_in_use: asyncio.AbstractEventLoop | None = None
         self._first_ns = 0
         self._drawn_ns = 0
+        self._past_shown = 0
+        """While it is paused: number of the interval that is shown, or was the newest then."""
 
     def compose(self) -> ComposeResult:
         """Part of Textual."""
-        for panel in panels_of(playback=self.player is not None):
+        for panel in panels_of(self.kind):
             if panel.PLACE is Place.MAIN:
                 yield panel()
 
     def on_mount(self) -> None:
         """Waits for samples; the panels have drawn the frame."""
         self._loop_in_use = asyncio.get_running_loop()
+        self.show_look(self.look)
         if self.player is not None:
             self.player.on_progress = partial(self.post_message, Progress())
         self.run_worker(self._reader.run, thread=True, exit_on_error=False, name="feed")
+        if self.begins_with:
+            self._open(_PANELS[self.begins_with])
         if self.leaving:
             self.exit()
+
+    @property
+    def reader_ended(self) -> threading.Event:
+        """Set when no thread waits for the feed any more."""
+        return self._reader.ended
+
+    def action_swap(self) -> None:
+        """Ends this view for that of the other recording."""
+        if self.pair is not None and self.latest is not None:
+            self.exit(True)
 
     def on_unmount(self) -> None:
         """However the app ended."""
@@ -152,7 +193,22 @@ class Dashboard(StatefulApp):
         since_start_ns = interval.start_ns - self._columns.origin_ns
         history = self._history_until(number + 1)
         self.state = self.state.with_past(interval, since_start_ns, history)
+        self._past_shown = number
         return True
+
+    def action_step(self, by: int) -> None:
+        """So many periods further or back; live through those that are kept, and on from the
+        newest."""
+        if self.player is not None:
+            self.player.go(self.player.wanted.stepped(by))
+            return
+        newest = self._columns.newest
+        at = self._past_shown if self.state.paused else newest
+        if by > 0 and at + by > newest:
+            if self.state.paused:
+                self.action_pause()
+        elif self._past.first >= 0:
+            self.show_period(max(at + by, self._past.first))
 
     def on_progress(self, message: Progress) -> None:
         """More is known of a recording."""
@@ -173,6 +229,62 @@ class Dashboard(StatefulApp):
             if column := self.columns.get(number):
                 history.add_column(column)
         return history
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Part of Textual: what the command palette offers, our own commands alone."""
+        for panel in panels_of(self.kind):
+            for key in panel.KEYS:
+                if key.names:
+                    action = f"panel('{panel.__name__}', '{key.action}')"
+                    yield self._command(key, action)
+        for key in (QUIT, *general_keys(self.kind)):
+            if key.names:
+                yield self._command(key, key.action)
+
+    def _command(self, key: Key, action: str) -> SystemCommand:
+        title = key.help[:1].upper() + key.help[1:]
+        return SystemCommand(
+            title, f"key {key.label or key.names}", partial(self.run_action, action)
+        )
+
+    def show_look(self, name: str) -> None:
+        """Draws everything in the look of that name."""
+        self.look = name
+        look = LOOKS[name]
+        use_palette(look.palette)
+        self.theme = look.theme(self.available_themes)
+        for screen in self.screen_stack:
+            screen.refresh(layout=True)
+        self.state = replace(self.state)
+
+    def action_look(self) -> None:
+        """The next look."""
+        self.show_look(next_look(self.look))
+        self.notify(f"theme: {self.look}", timeout=2)
+
+    def action_save(self, suffix: str) -> None:
+        """Writes what the screen shows into a file in the current folder."""
+        path = Path(f"noisetop-{datetime.datetime.now():%Y%m%dT%H%M%S}.{suffix}")
+        content = self.export_screenshot() if suffix == "svg" else screen_text(self.screen)
+        try:
+            with check_output(path, force=True).opened() as file:
+                file.write(content.encode())
+        except NoisetopError as error:
+            self.notify(str(error), severity="error")
+            return
+        self.notify(f"saved {path}", timeout=3)
+
+    def action_write_config(self) -> None:
+        """Writes the present settings where the next start finds them."""
+        path = config_path()
+        config = Config(self.look, self.refresh_ns, self.hidden_columns, self.own_keys)
+        known = {name: (key.names, key.help) for name, (key, _) in _commands().items()}
+        try:
+            write_config(path, config_text(config, known))
+        except NoisetopError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        self.notify(f"written: {path}", timeout=3, markup=False)
 
     async def action_panel(self, name: str, action: str) -> None:
         """A key of a panel: opens an overlay, or calls the panel's own action."""
@@ -211,6 +323,7 @@ class Dashboard(StatefulApp):
             self.player.go(self.player.wanted.played())
             return
         history = self.history if self.state.paused else self.history.copy()
+        self._past_shown = self._columns.newest
         self.state = self.state.with_pause(history)
 
     def action_reset(self) -> None:
@@ -239,12 +352,32 @@ def run_dashboard(feed: Feed, *, refresh_ns: int | None = None) -> None:
     ``refresh_ns``: at least this much between two drawings; None: every sample is drawn. Errors of
     the feed are raised once the terminal is as it was; any other failure becomes a NoisetopError.
     """
-    app = Dashboard(feed, refresh_ns)
+    _run(Dashboard(feed, refresh_ns))
+
+
+def run_pair(pair: Pair) -> None:
+    """Shows two recordings, now the one and now the other, until the user quits; else as
+    run_dashboard()."""
+    view, first = View(), True
+    while True:
+        app = Dashboard(pair.shown, pair=pair)
+        app.change_view(view)
+        app.begins_with = CHANGES if first else ""
+        if not _run(app):
+            return
+        view, first = app.state.view, False
+        app.reader_ended.wait()
+        pair.swap()
+
+
+def _run(app: Dashboard) -> bool:
+    """Whether the other recording is to be shown next."""
     with keys_from_terminal(), leave_on_signals(app.leave):
-        if not feed.interrupted:  # before there was a view that a signal could end
+        if not app.feed.interrupted:  # before there was a view that a signal could end
             app.run()
     error = app.failure
     if isinstance(error, NoisetopError):
         raise error
     if error is not None:
         raise NoisetopError(f"the dashboard failed: {type(error).__name__}: {error}") from error
+    return bool(app.return_value)

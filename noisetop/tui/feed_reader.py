@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from textual.message import Message
@@ -29,11 +30,19 @@ class FeedReader:
         self._feed = feed
         self._post = post
         self._stopping = False
+        self.ended = threading.Event()
+        """Set when run() is over."""
         self.resets = 0
         """Number of resets requested so far."""
 
     def run(self) -> None:
         """Reads until stop() or the end of the feed, whose errors pass through."""
+        try:
+            self._read()
+        finally:
+            self.ended.set()
+
+    def _read(self) -> None:
         done = 0
         while not self._stopping:
             sample = self._feed.next()

@@ -11,7 +11,14 @@ from rich.style import Style
 
 from noisetop.live.noise_columns import FIRST_OCTAVE, OCTAVES, NoiseColumn
 from noisetop.text.units import format_ns
-from noisetop.tui.severity import shade_colour, shade_mark, shade_of
+from noisetop.tui.severity import (
+    Palette,
+    palette,
+    shade_colour,
+    shade_mark,
+    shade_of,
+    text_on,
+)
 
 _NS_PER_S = 1_000_000_000
 _PER_S_OF_ALL = 100_000.0
@@ -46,13 +53,18 @@ def octave_label(octave: int) -> str:
     return f"≥{edge}" if octave else f"<{format_ns(1 << (FIRST_OCTAVE + 1))}"
 
 
-@cache
 def _segment(shades: Shades, length: int) -> Segment:
+    return _drawn(shades, length, palette())
+
+
+@cache
+def _drawn(shades: Shades, length: int, _colours: Palette) -> Segment:
     upper = shades[0]
     if set(shades) == {UNKNOWN}:
         return Segment(" " * length, Style())
     if len(shades) == 1:
-        style = Style(color="#ffffff", bgcolor=shade_colour(upper))
+        colour = shade_colour(upper)
+        style = Style(color=text_on(colour), bgcolor=colour)
         return Segment(shade_mark(upper) * length, style)
     colours = ["#000000" if one == UNKNOWN else shade_colour(one) for one in shades[:2]]
     return Segment("▀" * length, Style(color=colours[0], bgcolor=colours[1]))

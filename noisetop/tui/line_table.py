@@ -17,6 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from noisetop.text.column import Column, Row
+from noisetop.tui.state import StatefulApp
 
 GAP = " "
 MORE = "›"
@@ -125,15 +126,20 @@ class LineTable(ScrollView, Generic[Row], can_focus=True):
 
     def show(self, rows: Iterable[Row], total: Row | None, columns: Sequence[Column[Row]]) -> None:
         """Takes the rows of a new sample; ``total`` is shown above them."""
-        self.columns = tuple(columns)
-        self.first_column = min(self.first_column, max(len(columns) - 1, 0))
+        self.columns = tuple(one for one in columns if one.name not in self._hidden)
         self.total = total
+        self.first_column = min(self.first_column, max(len(self.columns) - 1, 0))
         self._take(rows)
         size = Size(1, 1 + len(self.rows))
         if size.height != self.virtual_size.height:
             self.virtual_size = size
             self.refresh(layout=True)
         self._repaint()
+
+    @property
+    def _hidden(self) -> frozenset[str]:
+        app = self.app
+        return app.hidden_columns if isinstance(app, StatefulApp) else frozenset()
 
     def _column_to_sort_by(self) -> Column[Row]:
         for column in self.columns:

@@ -10,9 +10,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from noisetop.tui.keys import OPEN
+from noisetop.text.column import shorten_end
+from noisetop.tui.keys import ON_OVERLAYS, OPEN, command_name
 from noisetop.tui.panel import Panel
 from noisetop.tui.text_line import TextLine
+
+_CLOSES = "  (Esc closes)"
 
 
 class OverlayScreen(ModalScreen[None]):
@@ -22,6 +25,7 @@ class OverlayScreen(ModalScreen[None]):
         Binding("q,escape", "dismiss", "close", show=False),
         # A table in the panel would take Enter for itself.
         Binding("enter", "choose", "close", show=False, priority=True),
+        *(Binding(key.names, f"app.{key.action}", key.help) for key in ON_OVERLAYS if key.names),
     ]
     DEFAULT_CSS = """
     OverlayScreen {
@@ -42,9 +46,8 @@ class OverlayScreen(ModalScreen[None]):
     def __init__(self, panel: Panel[Any]) -> None:
         super().__init__()
         self.panel = panel
-        self._keys = {
-            name for key in panel.KEYS if key.action == OPEN for name in key.names.split(",")
-        }
+        opening = [key for key in panel.KEYS if key.action == OPEN]
+        self._keys = {name for key in opening for name in key.names.split(",")}
 
     def compose(self) -> ComposeResult:
         """Part of Textual."""
@@ -55,6 +58,9 @@ class OverlayScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """The heading may change with the samples."""
+        own_keys = self.panel.dashboard.own_keys
+        if own := own_keys.get(command_name(OPEN, type(self.panel).__name__)):
+            self._keys = set(own.split(","))
         self.watch(self.panel, "heading", self._show_heading)
         if self.panel.COVERS:
             self.panel.dashboard.cover(covered=True)
@@ -65,7 +71,8 @@ class OverlayScreen(ModalScreen[None]):
             self.panel.dashboard.cover(covered=False)
 
     def _show_heading(self, heading: str) -> None:
-        self.query_one(TextLine).show(f"{heading}  (Esc closes)")
+        room = min(self.panel.WIDTH, self.app.size.width) - len(_CLOSES) - 2
+        self.query_one(TextLine).show(shorten_end(heading, max(room, 1)) + _CLOSES)
 
     def action_choose(self) -> None:
         """Enter: what the panel does with it, then it closes."""
@@ -75,6 +82,7 @@ class OverlayScreen(ModalScreen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """The heading takes the first line."""
         self.panel.styles.max_height = max(event.size.height - 1, 1)
+        self._show_heading(self.panel.heading)
 
     def on_key(self, event: events.Key) -> None:
         """Its own key closes what it opened."""

@@ -10,7 +10,7 @@ from textual.reactive import var
 from textual.widget import Widget
 
 from noisetop.text.column import Column
-from noisetop.tui.keys import Key
+from noisetop.tui.keys import Key, ViewKind
 from noisetop.tui.state import State, StatefulApp
 
 Taken = TypeVar("Taken")
@@ -44,8 +44,8 @@ class Panel(Widget, Generic[Taken]):
     """Of an overlay: the most cells that it uses."""
     COVERS: ClassVar[bool] = False
     """Of an overlay: it fills the screen, so that the main column is not drawn meanwhile."""
-    PLAYBACK_ONLY: ClassVar[bool] = False
-    """Whether it is there only where a recording is played back."""
+    VIEWS: ClassVar[frozenset[ViewKind]] = frozenset(ViewKind)
+    """Where it is there."""
 
     heading: var[str] = var("")
     """What is shown above an overlay."""

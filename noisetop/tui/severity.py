@@ -8,6 +8,21 @@ from math import log10
 
 from rich.style import Style
 
+Rgb = tuple[int, int, int]
+Palette = tuple[Rgb, ...]
+"""A colour for each level, least first."""
+DARK: Palette = (
+    (40, 48, 64), (58, 84, 120), (46, 125, 140), (200, 170, 40), (230, 120, 30), (225, 50, 60),
+)  # fmt: skip
+LIGHT: Palette = (
+    (226, 230, 238), (96, 120, 160), (20, 110, 125), (140, 108, 0), (190, 88, 0), (185, 20, 35),
+)  # fmt: skip
+"""Legible as text on white."""
+UNIFORM: Palette = (
+    (36, 36, 44), (98, 68, 130), (70, 100, 150), (48, 150, 140), (110, 205, 90), (253, 231, 60),
+)  # fmt: skip
+"""Each brighter than the one before, from violet to yellow: any eye tells them apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Severity:
@@ -16,12 +31,12 @@ class Severity:
     least: float
     mark: str
     name: str
-    rgb: tuple[int, int, int]
+    number: int
 
     @property
     def colour(self) -> str:
         """As Rich takes it."""
-        return "#{:02x}{:02x}{:02x}".format(*self.rgb)
+        return _hex(_palette[self.number])
 
     @property
     def style(self) -> Style:
@@ -29,17 +44,38 @@ class Severity:
         return Style(color=self.colour)
 
 
-NONE = Severity(0.0, " ", "none", (40, 48, 64))
+def _hex(rgb: Rgb) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*rgb)
+
+
+NONE = Severity(0.0, " ", "none", 0)
 LEVELS = (
     NONE,
-    Severity(1e-9, "·", "below 0.01%", (58, 84, 120)),
-    Severity(0.0001, "-", "0.01%", (46, 125, 140)),
-    Severity(0.001, "+", "0.1%", (200, 170, 40)),
-    Severity(0.01, "!", "1%", (230, 120, 30)),
-    Severity(0.1, "#", "10%", (225, 50, 60)),
+    Severity(1e-9, "·", "below 0.01%", 1),
+    Severity(0.0001, "-", "0.01%", 2),
+    Severity(0.001, "+", "0.1%", 3),
+    Severity(0.01, "!", "1%", 4),
+    Severity(0.1, "#", "10%", 5),
 )
-"""Least first. The colours differ in brightness and from blue to red, which eyes that confuse red
-and green tell apart."""
+"""Least first."""
+_palette = DARK
+
+
+def use_palette(colours: Palette) -> None:
+    """From now on severities have these colours, in this process: it has one terminal."""
+    global _palette
+    _palette = colours
+
+
+def palette() -> Palette:
+    """The colours in use."""
+    return _palette
+
+
+def text_on(colour: str) -> str:
+    """Black or white, whichever is legible on a colour."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#000000" if 299 * red + 587 * green + 114 * blue > 140_000 else "#ffffff"
 
 
 def severity_words() -> str:
@@ -61,17 +97,21 @@ def shade_of(share: float) -> int:
     return 1 + max(0, min(int(place * SHADES), SHADES - 1))
 
 
-@cache
 def shade_colour(shade: int) -> str:
     """Its colour, as Rich takes it: between those of the levels."""
+    return _shade_colour(shade, _palette)
+
+
+@cache
+def _shade_colour(shade: int, colours: Palette) -> str:
     if not shade:
-        return NONE.colour
+        return _hex(colours[0])
     power = _LEAST + (shade - 0.5) / SHADES * (_MOST - _LEAST)
     at = max(0.0, min(power + 5, len(LEVELS) - 2))
     low, part = int(at), at - int(at)
-    first, second = LEVELS[1 + low].rgb, LEVELS[min(2 + low, len(LEVELS) - 1)].rgb
-    mixed = (round(a + (b - a) * part) for a, b in zip(first, second, strict=True))
-    return "#{:02x}{:02x}{:02x}".format(*mixed)
+    first, second = colours[1 + low], colours[min(2 + low, len(LEVELS) - 1)]
+    red, green, blue = (round(a + (b - a) * part) for a, b in zip(first, second, strict=True))
+    return _hex((red, green, blue))
 
 
 @cache

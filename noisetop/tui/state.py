@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,10 +10,12 @@ from textual.app import App
 from textual.reactive import var
 
 from noisetop.live.noise_columns import NoiseColumns
+from noisetop.live.pair import Pair
 from noisetop.live.playback_feed import PlaybackFeed
 from noisetop.live.sample import Feed, Sample
 from noisetop.summary.summary import CpuSummary, Summary
 from noisetop.tui.history import History
+from noisetop.tui.keys import ViewKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class View:
     idle: bool = False
     """Also what ran while the CPU was idle."""
     filter: str = ""
-    """Only paths that contain this text, ignoring case."""
+    """Only what matches it, see noisetop.tui.path_filter; empty: all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,16 +108,22 @@ class State:
         return replace(self, shown=sample, period=Period(summary, summary.all_cpus(), history))
 
 
-class StatefulApp(App[None]):
-    """What panels know of the app that they are in."""
+class StatefulApp(App[bool]):
+    """What panels know of the app that they are in. Ends with True: the other recording is next."""
 
     state: var[State] = var(State)
     covered = False
     """Whether an overlay hides the main column."""
 
-    def __init__(self, feed: Feed, **options: Any) -> None:
+    def __init__(self, feed: Feed, pair: Pair | None = None, **options: Any) -> None:
         super().__init__(**options)
         self.feed = feed
+        self.pair = pair
+        """Two recordings that are compared, the feed being one of them."""
+        self.own_keys: Mapping[str, str] = {}
+        """Those that the user has in place of ours, by command."""
+        self.hidden_columns: frozenset[str] = frozenset()
+        """Names of columns that tables leave out."""
         self.set_reactive(StatefulApp.state, State(feed.title, feed.interval_ns))
 
     @property
@@ -125,6 +134,13 @@ class StatefulApp(App[None]):
     def show_period(self, number: int) -> bool:
         """Shows a period of the columns. False: its figures are gone."""
         raise NotImplementedError
+
+    @property
+    def kind(self) -> ViewKind:
+        """What the view is over."""
+        if self.pair is not None:
+            return ViewKind.PAIR
+        return ViewKind.LIVE if self.player is None else ViewKind.PLAYBACK
 
     @property
     def player(self) -> PlaybackFeed | None:

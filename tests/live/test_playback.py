@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from noisetop.events.interruption import Interruptions
 from noisetop.events.layout import Events
+from noisetop.events.task_names import TaskInfo
 from noisetop.events.victim_time import ANY_TASK
 from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.periods import Periods
@@ -23,7 +24,15 @@ from noisetop.summary.recorded import summary_of
 from noisetop.summary.summary import Summary
 from noisetop.tables.rows import joined
 from tests.live.made_up_tracer import CPU, DAEMON, SECOND_NS, MadeUpTracer, named, ran, samples
-from tests.recordings import DATA, START_NS, nested_tables, recording, write_spool
+from tests.recordings import (
+    DATA,
+    START_NS,
+    interruption,
+    nested_tables,
+    recording,
+    table,
+    write_spool,
+)
 
 _SECONDS = 4
 _DURATION_NS = 1_000_000_000
@@ -173,11 +182,26 @@ def test_parts_of_a_thread_that_goes_on_are_cut_as_in_the_live_view() -> None:
 def test_moments_are_the_longest_intervals() -> None:
     whole = open_recording(DATA / "noisy.noisetop")
     playback = played(whole)
-    assert playback.moments() == []
+    assert list(playback.worst) == []
     playback.find_worst()
-    lengths = [one.interval.noise_ns for one in playback.moments()]
+    lengths = [one.interval.noise_ns for one in playback.worst]
     assert lengths == sorted(lengths, reverse=True)
     longest = max(cpu.max_single_ns for cpu in playback.total(1).cpus)
     assert lengths[0] == longest
-    number = playback.periods.of_end(playback.moments()[0].interval.end_ns)
+    number = playback.periods.of_end(playback.worst[0].interval.end_ns)
     assert number == 0
+
+
+def test_moments_are_without_contention_however_much_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """CPU 2 belongs to nobody: a hundred long turns of a program, and an interrupt."""
+    turns = [interruption(at * 1_000_000, 500_000, source=4, tid=200) for at in range(150)]
+    rows = table(*turns, interruption(900_000_000, 2_000, source=2))
+    infos = {200: TaskInfo(200, 1, kernel=False, cgroup=0)}
+    playback = played(recording(rows, infos=infos))
+    playback.find_worst()
+    assert playback.worst[0].interval.noise_ns == 500_000
+    monkeypatch.setattr(Playback, "cpu_victims", lambda self, until: {2: None, 3: None})
+    playback.find_worst()
+    assert [one.interval.noise_ns for one in playback.worst] == [2_000]

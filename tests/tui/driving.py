@@ -44,13 +44,13 @@ def busy(seconds: int = 1, **fields: object) -> Sample:
 @asynccontextmanager
 async def dashboard(
     feed: FakeFeed, size: tuple[int, int] = (120, 30), refresh_ns: int | None = None
-) -> AsyncIterator[tuple[Dashboard, Pilot[None]]]:
+) -> AsyncIterator[tuple[Dashboard, Pilot[bool]]]:
     app = Dashboard(feed, refresh_ns)
     async with app.run_test(size=size) as pilot:
         yield app, pilot
 
 
-async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
+async def until(pilot: Pilot[bool], condition: Callable[[], bool]) -> None:
     for _ in range(500):
         if condition():
             await pilot.pause()
@@ -59,7 +59,7 @@ async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
     raise AssertionError("the condition did not come true")
 
 
-async def shown(app: Dashboard, pilot: Pilot[None], seconds: int = 1) -> None:
+async def shown(app: Dashboard, pilot: Pilot[bool], seconds: int = 1) -> None:
     await until(
         pilot,
         lambda: app.latest is not None and app.latest.total.duration_ns == seconds * SECOND_NS,

@@ -121,10 +121,10 @@ async def test_filter_while_typing_then_keep_then_clear() -> None:
         assert labels(app) == ["tick_nohz_handler"]
         await pilot.press("enter")
         assert sources(app).has_focus
-        assert "containing 'TiCk'" in screen(app)
+        assert "matching 'TiCk' (1 of " in screen(app)
         await pilot.press("escape")
         assert len(labels(app)) == 3
-        await pilot.press("f", "q", "p")
+        await pilot.press("slash", "q", "p")
         assert labels(app) == []
         assert not app.state.paused
         await pilot.press("escape")
@@ -150,6 +150,42 @@ async def test_pause_freezes_the_tables_but_not_the_time() -> None:
         assert [row.source.count for row in sources(app).rows] == [12, 12]
         assert "PAUSED" not in screen(app)
         assert len(cpus(app).history.bars(1, 12).strip()) == 4
+
+
+async def test_scrolling_back_through_the_last_minutes() -> None:
+    samples = growing((1, 2), [TICK, DISK, RCU], 16)
+    feed = FakeFeed(*samples[:15])
+    async with dashboard(feed) as (app, pilot):
+        await shown(app, pilot, 15)
+        await pilot.press("full_stop")
+        assert not app.state.paused
+        await pilot.press("comma")
+        assert app.state.shown is not None
+        assert app.state.shown.total == samples[13].interval
+        assert "1.00 s from 00:00:13  PAUSED (p goes on, 00:00:15)" in screen(app)
+        feed.push(samples[15])
+        await until(pilot, lambda: "(p goes on, 00:00:16)" in screen(app))
+        await pilot.press("less_than_sign", "comma", "full_stop")
+        assert app.state.shown.total == samples[3].interval
+        assert cpus(app).rows[0].cpu == samples[3].interval.all_cpus()
+        await pilot.press("less_than_sign", "comma")
+        assert app.state.shown.total == samples[0].interval
+        await pilot.press("greater_than_sign", "greater_than_sign")
+        assert not app.state.paused
+        assert "since start 00:00:16" in screen(app)
+
+
+async def test_a_step_back_while_paused_counts_from_where_it_paused() -> None:
+    samples = growing((1,), [TICK], 8)
+    feed = FakeFeed(*samples[:4])
+    async with dashboard(feed) as (app, pilot):
+        await shown(app, pilot, 4)
+        await pilot.press("p")
+        feed.push(*samples[4:])
+        await shown(app, pilot, 8)
+        await pilot.press("comma")
+        assert app.state.shown is not None
+        assert app.state.shown.total == samples[2].interval
 
 
 async def test_reset_drops_what_came_before() -> None:

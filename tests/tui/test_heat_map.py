@@ -28,7 +28,7 @@ from tests.tui.driving import (
 from tests.tui.test_playback import opened, shows
 
 
-async def open_map(app: Dashboard, pilot: Pilot[None]) -> HeatMap:
+async def open_map(app: Dashboard, pilot: Pilot[bool]) -> HeatMap:
     await pilot.press("m")
     await until(pilot, lambda: isinstance(overlay(app), HeatMap))
     await pilot.pause()
@@ -93,7 +93,7 @@ async def test_enter_shows_the_cpu_and_the_second_and_p_goes_on() -> None:
         assert "1.00 s from 00:00:01  PAUSED" in text
         assert "Sources on CPU 2" in text
         assert app.state.shown is not None
-        assert app.state.shown.total is samples[1].interval
+        assert app.state.shown.total == samples[1].interval
         await pilot.press("p")
         assert "since start 00:00:04" in screen(app)
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 from rich.cells import cell_len
 
-from noisetop.tui.keys import GENERAL, OPEN, QUIT
+from noisetop.tui.keys import GENERAL, OPEN, QUIT, ViewKind
 from noisetop.tui.panel import Place
 from noisetop.tui.panels import load_panels, panel_modules, panels_of
 from noisetop.tui.panels.footer import key_hints
@@ -37,19 +37,19 @@ def test_every_key_has_its_action() -> None:
 
 
 def test_the_help_lists_every_key() -> None:
-    for playback in (False, True):
-        text = "\n".join(help_lines((), playback=playback))
-        for panel in panels_of(playback=playback):
+    for kind in ViewKind:
+        text = "\n".join(help_lines((), kind))
+        for panel in panels_of(kind):
             for key in panel.KEYS:
                 assert f"  {key.label:<10} {key.help}" in text
 
 
 def test_keys_of_the_playback_are_not_offered_live() -> None:
-    only = {panel for panel in load_panels() if panel.PLAYBACK_ONLY}
+    only = {panel for panel in load_panels() if ViewKind.LIVE not in panel.VIEWS}
     assert only
-    assert only.isdisjoint(panels_of(playback=False))
+    assert only.isdisjoint(panels_of(ViewKind.LIVE))
     assert "n worst" not in key_hints(1_000)
-    assert "r reset" not in key_hints(1_000, playback=True)
+    assert "r reset" not in key_hints(1_000, ViewKind.PLAYBACK)
 
 
 def test_hints_are_left_out_whole_where_there_is_no_room() -> None:

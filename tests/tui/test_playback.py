@@ -29,7 +29,7 @@ NOISY = DATA / "noisy.noisetop"
 @asynccontextmanager
 async def opened(
     recorded: Recording, size: tuple[int, int] = (120, 40)
-) -> AsyncIterator[tuple[Dashboard, Pilot[None], PlaybackFeed]]:
+) -> AsyncIterator[tuple[Dashboard, Pilot[bool], PlaybackFeed]]:
     """Once the whole recording is shown and all is known of it."""
     length_ns = usual_length_ns(recorded.duration_ns)
     periods = Periods.of(recorded.start_ns, recorded.end_ns, length_ns)
@@ -41,7 +41,7 @@ async def opened(
         yield app, pilot, feed
 
 
-async def shows(app: Dashboard, pilot: Pilot[None], right: Callable[[Position], bool]) -> Position:
+async def shows(app: Dashboard, pilot: Pilot[bool], right: Callable[[Position], bool]) -> Position:
     def is_right() -> bool:
         latest = app.latest
         return latest is not None and latest.position is not None and right(latest.position)

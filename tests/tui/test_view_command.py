@@ -41,7 +41,13 @@ def test_a_terminal_that_is_dumb(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "view needs a terminal to draw on" in refused(NOISY)
 
 
+def test_two_recordings_without_a_terminal() -> None:
+    words = f"view needs a terminal to draw on: noisetop compare {NOISY} {NOISY} prints text"
+    assert refused(NOISY, NOISY) == words
+
+
 def test_an_interval_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "is not a duration" in refused(NOISY, "--interval", "soon")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     assert "makes more than 20000 periods" in refused(NOISY, "--interval", "10us")

@@ -7,6 +7,7 @@ import pkgutil
 from functools import cache
 from typing import Any, Protocol, cast
 
+from noisetop.tui.keys import ViewKind
 from noisetop.tui.panel import Panel
 
 
@@ -30,6 +31,6 @@ def load_panels() -> tuple[type[Panel[Any]], ...]:
     return tuple(sorted(found, key=lambda panel: (panel.ORDER, panel.__name__)))
 
 
-def panels_of(*, playback: bool) -> tuple[type[Panel[Any]], ...]:
-    """The panels of a live view, or of one over a recording."""
-    return tuple(panel for panel in load_panels() if playback or not panel.PLAYBACK_ONLY)
+def panels_of(kind: ViewKind) -> tuple[type[Panel[Any]], ...]:
+    """The panels of such a view."""
+    return tuple(panel for panel in load_panels() if kind in panel.VIEWS)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from rich.cells import cell_len
+from textual import events
+
 from noisetop.counters.overhead import OVERHEAD, Overhead
 from noisetop.counters.unavailable import UNAVAILABLE
 from noisetop.recording.recording import Recording
 from noisetop.summary.summary import Summary
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_clock
-from noisetop.tui.keys import GENERAL, GENERAL_OF_PLAYBACK, QUIT
+from noisetop.tui.keys import QUIT, ViewKind, command_name, general_keys, renamed
 from noisetop.tui.panel import Panel
 from noisetop.tui.panels import panels_of
 from noisetop.tui.state import State
@@ -16,6 +22,8 @@ from noisetop.tui.text_line import TextLine
 
 _GAP = "  "
 _MORE = "…"
+_HINTS_LINE = 2
+_NONE_OWN: Mapping[str, str] = MappingProxyType({})
 
 
 class FooterLines(TextLine, Panel[tuple[Summary | None, int]]):
@@ -52,8 +60,19 @@ class FooterLines(TextLine, Panel[tuple[Summary | None, int]]):
 
     def on_resize(self) -> None:
         """Other hints fit."""
-        playback = self.dashboard.player is not None
-        self.show(*self._figures, key_hints(self.size.width, playback=playback))
+        self.show(
+            *self._figures, key_hints(self.size.width, self.dashboard.kind, self.dashboard.own_keys)
+        )
+
+    async def on_click(self, event: events.Click) -> None:
+        """A hint does what its key does."""
+        if event.y != _HINTS_LINE:
+            return
+        for hint, first, action in hint_places(
+            self.size.width, self.dashboard.kind, self.dashboard.own_keys
+        ):
+            if first <= event.x < first + cell_len(hint):
+                await self.app.run_action(action)
 
     def _overhead(self, summary: Summary, running_ns: int) -> str:
         own = summary.counters.of(OVERHEAD)
@@ -107,12 +126,11 @@ def _recorded(recording: Recording) -> tuple[str, str]:
     return f"{TextLine.ALERT} {first}" if alert else first, second
 
 
-def key_hints(width: int, *, playback: bool = False) -> str:
-    """The hints that fit as a whole into a line of this width, of the live view or of one over a
-    recording."""
-    panels = [key for panel in panels_of(playback=playback) for key in panel.KEYS]
-    general = GENERAL_OF_PLAYBACK if playback else GENERAL
-    hints = [key.hint for key in (QUIT, *panels, *general) if key.hint]
+def key_hints(
+    width: int, kind: ViewKind = ViewKind.LIVE, own_keys: Mapping[str, str] = _NONE_OWN
+) -> str:
+    """The hints of such a view that fit as a whole into a line of this width."""
+    hints = [hint for hint, _ in _hints(kind, own_keys)]
     room = width - 1  # a TextLine begins with a blank
     if len(_GAP.join(hints)) <= room:
         return _GAP.join(hints)
@@ -120,6 +138,35 @@ def key_hints(width: int, *, playback: bool = False) -> str:
     while hints and len(_GAP.join(hints)) > room:
         hints.pop()
     return _GAP.join([*hints, _MORE])
+
+
+def _hints(kind: ViewKind, own_keys: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Every hint with the action of the app that its key has; empty: a widget has it."""
+    of_panels = [
+        (
+            renamed(key, own_keys.get(command_name(key.action, panel.__name__))),
+            f"panel('{panel.__name__}', '{key.action}')",
+        )
+        for panel in panels_of(kind)
+        for key in panel.KEYS
+    ]
+    general = [
+        (renamed(key, own_keys.get(command_name(key.action))), key.action)
+        for key in (QUIT, *general_keys(kind))
+    ]
+    every = [general[0], *of_panels, *general[1:]]
+    return [(key.hint, action if key.names else "") for key, action in every if key.hint]
+
+
+def hint_places(
+    width: int, kind: ViewKind, own_keys: Mapping[str, str] = _NONE_OWN
+) -> Iterator[tuple[str, int, str]]:
+    """Each hint that a click can do something on, with its first cell and the action."""
+    shown, at = key_hints(width, kind, own_keys).split(_GAP), 1
+    for text, (hint, action) in zip(shown, _hints(kind, own_keys), strict=False):
+        if text == hint and action:
+            yield hint, at, action
+        at += cell_len(text + _GAP)
 
 
 PANELS = (FooterLines,)

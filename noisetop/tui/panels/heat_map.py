@@ -32,7 +32,7 @@ from noisetop.tui.heat_rows import HeatRow, heat_rows
 from noisetop.tui.keys import Key
 from noisetop.tui.moment_text import format_moment
 from noisetop.tui.panel import Panel, Place
-from noisetop.tui.severity import LEVELS
+from noisetop.tui.severity import LEVELS, text_on
 from noisetop.tui.state import State
 
 _LABEL = 10
@@ -271,7 +271,7 @@ class HeatMap(Panel[State], can_focus=True):
             names, what = [level.name for level in LEVELS], "share of noise:"
         parts = [Segment(f" {what}", base)]
         for level, name in zip(LEVELS[1:], names[1:], strict=True):
-            swatch = Style(color="#ffffff", bgcolor=level.colour)
+            swatch = Style(color=text_on(level.colour), bgcolor=level.colour)
             parts += [Segment(" ", base), Segment(f" {level.mark} ", swatch)]
             parts.append(Segment(f" {name}", base))
         return parts

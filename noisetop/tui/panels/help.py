@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from noisetop.counters.unavailable import UNAVAILABLE
-from noisetop.tui.keys import GENERAL, GENERAL_OF_PLAYBACK, QUIT, Key
+from noisetop.tui.keys import QUIT, Key, ViewKind, command_name, general_keys, renamed
 from noisetop.tui.panels import panels_of
 from noisetop.tui.severity import severity_words
 from noisetop.tui.state import State
@@ -40,17 +41,26 @@ class Help(TextPanel[tuple[str, ...]]):
 
     def lines(self, taken: tuple[str, ...]) -> Iterable[str]:
         """Part of TextPanel."""
-        yield from help_lines(taken, playback=self.dashboard.player is not None)
+        yield from help_lines(taken, self.dashboard.kind, self.dashboard.own_keys)
 
 
-def help_lines(unavailable: Iterable[str], *, playback: bool = False) -> Iterable[str]:
-    """The whole text, of the live view or of one over a recording; ``unavailable`` are the sources
-    that this kernel does not offer."""
-    panels = panels_of(playback=playback)
+def help_lines(
+    unavailable: Iterable[str],
+    kind: ViewKind = ViewKind.LIVE,
+    own_keys: Mapping[str, str] = MappingProxyType({}),
+) -> Iterable[str]:
+    """The whole text of such a view; ``unavailable`` are the sources that this kernel does not
+    offer, ``own_keys`` those of the user by command."""
+    panels = panels_of(kind)
     yield "KEYS"
-    general = GENERAL_OF_PLAYBACK if playback else GENERAL
-    keys: list[Key] = [QUIT, *(key for panel in panels for key in panel.KEYS), *general]
-    yield from (f"  {key.label:<10} {key.help}" for key in keys)
+    of_panels = [
+        renamed(key, own_keys.get(command_name(key.action, panel.__name__)) if key.names else "")
+        for panel in panels
+        for key in panel.KEYS
+    ]
+    general = [renamed(key, own_keys.get(command_name(key.action))) for key in general_keys(kind)]
+    keys: list[Key] = [QUIT, *of_panels, *general]
+    yield from (f"  {key.label:<10} {key.help}" for key in keys if key.label)
     yield from ("", "TERMS", *(f"  {term}" for term in _TERMS))
     for panel in panels:
         for title, columns in panel.help_sections():

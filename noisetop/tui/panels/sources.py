@@ -30,6 +30,7 @@ from noisetop.text.sanitize import printable
 from noisetop.tui.keys import Key
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.panel import Panel
+from noisetop.tui.path_filter import matcher
 from noisetop.tui.state import Period, State, View
 from noisetop.tui.text_line import TextLine
 
@@ -104,8 +105,8 @@ class Sources(Vertical, Panel[tuple[Period | None, View]]):
     ORDER = 20
     KEYS = (
         Key(
-            "/  f", "sources containing text; Enter applies it, Esc clears it",
-            "slash,f", "filter", "/ filter",
+            "/", "sources that match a regular expression; ! before it: that do not",
+            "slash", "filter", "/ filter",
         ),
         Key("c", "one row per source, or one per source and CPU", "c", "per_cpu", "c CPUs"),
         Key("i", "also show what ran on idle CPUs; it is not noise", "i", "idle"),
@@ -137,7 +138,9 @@ class Sources(Vertical, Panel[tuple[Period | None, View]]):
         """Part of Textual."""
         yield TextLine()
         yield SourceTable()
-        filter_input = Input(placeholder="text in the path of a source", compact=True)
+        filter_input = Input(
+            placeholder="regular expression on path and origin; !… excludes", compact=True
+        )
         filter_input.cursor_blink = False
         yield filter_input
 
@@ -162,10 +165,18 @@ class Sources(Vertical, Panel[tuple[Period | None, View]]):
             where = "each CPU"
         parts = [f"Sources on {where} by {self.query_one(SourceTable).sort_title}"]
         if view.filter:
-            parts.append(f"containing '{printable(view.filter)}' (Esc clears)")
+            shown, count = self._matches(view)
+            what = f"matching '{printable(view.filter)}'"
+            parts.append(f"{what} ({shown} of {count}, Esc clears)")
         if view.idle:
             parts.append("including idle CPUs")
         self.query_one(TextLine).show("  ".join(parts))
+
+    def _matches(self, view: View) -> tuple[int, int]:
+        """How many rows the filter leaves, and of how many."""
+        period, shown = self.dashboard.state.period, self.query_one(SourceTable).rows
+        every = list(_rows(period, replace(view, filter=""))) if period else []
+        return len(shown), len(every)
 
     def _change(self, view: View) -> None:
         self.dashboard.change_view(view)
@@ -214,11 +225,11 @@ def _rows(period: Period, view: View) -> Iterable[SourceRow]:
         cpus = [cpu for cpu in summary.cpus if cpu.cpu == view.cpu]
     else:
         cpus = list(summary.cpus) if view.per_cpu else [period.everywhere]
-    wanted = view.filter.casefold()
+    wanted = matcher(view.filter)
     for cpu in cpus:
         for row in source_rows(summary, cpu):
             seen = row.source.count or (view.idle and row.source.idle_count)
-            if seen and wanted in f"{row.label} {row.source.origin.label}".casefold():
+            if seen and wanted(f"{row.label} {row.source.origin.label}"):
                 yield row
 
 

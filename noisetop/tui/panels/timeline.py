@@ -13,7 +13,7 @@ from noisetop.live.playback_feed import PlaybackFeed
 from noisetop.live.position import Position
 from noisetop.summary.worst import WorstInterruption
 from noisetop.text.units import format_ns
-from noisetop.tui.keys import Key
+from noisetop.tui.keys import Key, ViewKind
 from noisetop.tui.moment_text import format_moment, parse_moment
 from noisetop.tui.panel import Panel
 from noisetop.tui.panels.sources import SourceTable
@@ -21,20 +21,14 @@ from noisetop.tui.state import State
 from noisetop.tui.text_line import TextLine
 from noisetop.tui.timeline_bar import TimelineBar
 
-_TEN = 10
-
 
 class Timeline(Vertical, Panel[State]):
     """The noise of all periods, those that are shown set off; below it what they are."""
 
     ORDER = 4
-    PLAYBACK_ONLY = True
+    VIEWS = frozenset((ViewKind.PLAYBACK, ViewKind.PAIR))
     KEYS = (
         Key("p  Space", "play or pause", hint="Space play"),
-        Key(".", "one period further", "full_stop", "next", ". , step"),
-        Key(",", "one period back", "comma", "previous"),
-        Key(">", "ten periods further", "greater_than_sign", "next_ten"),
-        Key("<", "ten periods back", "less_than_sign", "previous_ten"),
         Key("n", "the worst moment, then the next worst", "n", "worse", "n worst"),
         Key("N", "back to the worse moment before", "N", "less_bad"),
         Key("J", "go to a time: 12.5s, 01:23, or from here: +10s, -10s", "J", "jump", "J time"),
@@ -97,22 +91,6 @@ class Timeline(Vertical, Panel[State]):
 
     def _go(self, position: Position) -> None:
         self._player.go(position)
-
-    def action_next(self) -> None:
-        """The next period."""
-        self._go(self._player.wanted.stepped(1))
-
-    def action_previous(self) -> None:
-        """The period before."""
-        self._go(self._player.wanted.stepped(-1))
-
-    def action_next_ten(self) -> None:
-        """Ten periods further."""
-        self._go(self._player.wanted.stepped(_TEN))
-
-    def action_previous_ten(self) -> None:
-        """Ten periods back."""
-        self._go(self._player.wanted.stepped(-_TEN))
 
     def action_worse(self) -> None:
         """The worst moment, then the next worst."""

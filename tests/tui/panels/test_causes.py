@@ -43,3 +43,31 @@ async def test_with_stacks_the_functions_of_a_program_stand_below_the_causes() -
         feed.push(replace(busy(2), diagnosis=diagnose(evidence(barrier))))
         await shown(app, pilot, 2)
         assert "java 4711: send (a.c:7) ← \\x1b[2Jmain (a.c:9)" in screen(app)
+
+
+async def test_one_at_length_and_its_command_in_the_clipboard() -> None:
+    feed = FakeFeed(busy())
+    diagnosis = diagnose(evidence(share(*RCU, net_ns=1_000_000), share("thread", "\x1b[2Jx")))
+    first, *_ = diagnosis.findings
+    command = "echo 2 > '/sys/\x1b[2J'"
+    typed = replace(first, remedy=command, shell=True)
+    prose = replace(first, cause="another", remedy="leave it\x1b[2J", shell=False)
+    found = replace(diagnosis, findings=(typed, prose))
+    async with dashboard(feed, (100, 30)) as (app, pilot):
+        await pilot.press("d")
+        feed.push(replace(busy(2), diagnosis=found))
+        await shown(app, pilot, 2)
+        await pilot.press("enter")
+        assert "undo" in screen(app)
+        assert "to confirm" in screen(app)
+        await pilot.press("y")
+        assert app.clipboard == "echo 2 > '/sys/\\x1b[2J'"
+        (told,) = app._notifications
+        assert "Effect: " in told.message
+        assert "\x1b" not in told.message
+        await pilot.press("enter", "down", "y")
+        assert app.clipboard == "echo 2 > '/sys/\\x1b[2J'"
+        assert any("is no command" in one.message for one in app._notifications)
+        marked = [line for line in screen(app).splitlines() if "▶" in line]
+        assert len(marked) == 1
+        assert "another" in marked[0]
