@@ -36,9 +36,15 @@ class ControlFifo:
         return cls(Path(paths[0]), Path(paths[1]) if len(paths) > 1 else None)
 
     def check(self) -> None:
-        """Raises UsageError where it could not be opened."""
-        with self:
-            pass
+        """Raises UsageError where it could not be opened. Opens nothing: who waits to write would
+        go on, and what it writes would be lost when this was closed."""
+        for path in filter(None, (self.path, self.ack_path)):
+            try:
+                mode = path.stat().st_mode
+            except OSError as error:
+                raise _cannot_open(path, error) from None
+            if not stat.S_ISFIFO(mode):
+                raise _no_fifo(path)
 
     def __enter__(self) -> ControlFifo:
         self.fd = _opened(self.path)
@@ -73,8 +79,16 @@ def _opened(path: Path) -> int:
     try:
         fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise UsageError(f"cannot open {path}: {error.strerror}: mkfifo {path}") from None
+        raise _cannot_open(path, error) from None
     if not stat.S_ISFIFO(os.fstat(fd).st_mode):
         os.close(fd)
-        raise UsageError(f"{path} is no FIFO: mkfifo another name")
+        raise _no_fifo(path)
     return fd
+
+
+def _cannot_open(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"cannot open {path}: {error.strerror}: mkfifo {path}")
+
+
+def _no_fifo(path: Path) -> UsageError:
+    return UsageError(f"{path} is no FIFO: mkfifo another name")

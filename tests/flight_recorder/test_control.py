@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,20 @@ def test_lines_come_whole_and_are_acknowledged(tmp_path: Path) -> None:
         for _ in range(1 << 15):
             control.acknowledge()  # nobody needs to read it
         os.close(reader)
+
+
+def test_who_waits_to_write_is_heard(tmp_path: Path) -> None:
+    """The check comes long before the first look: it takes nothing from a writer that waits."""
+    ctl = tmp_path / "ctl"
+    os.mkfifo(ctl)
+    writer = threading.Thread(target=ctl.write_text, args=("snapshot\nstop\n",))
+    control = ControlFifo.parse(f"fifo:{ctl}")
+    writer.start()
+    for _ in range(1000):
+        control.check()
+    with control:
+        writer.join()
+        assert list(control.lines()) == ["snapshot", "stop"]
 
 
 @pytest.mark.parametrize("text", ["ctl", "fifo:", "fifo:a,b,c", "fifo:a,"])

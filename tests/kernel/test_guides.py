@@ -1,0 +1,188 @@
+"""The commands of the pages about limits and the flight recorder, and those of rtla's users."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from noisetop.machine import system
+from tests.kernel.program import PATIENCE_S, PROGRAM, run, wait_for
+from tests.kernel.provoked import favoured
+
+pytestmark = pytest.mark.kernel
+
+GUIDE = Path(__file__).parents[2] / "docs/guide"
+CPU, HOUSE = max(system.online_cpus()), min(system.online_cpus())
+NOBODY = "65534"
+CULPRIT = """
+import os, time
+open("/proc/self/comm", "w").write("culprit")
+os.sched_setaffinity(0, {%d})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
+print("ready", flush=True)
+while True:
+    end = time.monotonic_ns() + 5_000_000
+    while time.monotonic_ns() < end:
+        pass
+    time.sleep(0.02)
+"""
+BENCHMARK = """#!/bin/sh
+i=0
+while [ $i -lt 2000000 ]; do i=$((i + 1)); done
+"""
+SUDO = f"""#!/bin/sh
+SUDO_UID={NOBODY} SUDO_GID={NOBODY} SUDO_USER=nobody exec "$@"
+"""
+SAYS = ["-S", "2", "--on-threshold"]
+rtla = pytest.mark.parametrize(
+    ("options", "status", "output"),
+    [
+        ([*SAYS, "shell,command=echo said"], 3, "said\n"),
+        (["-s", "2", "--on-threshold", "shell,command=echo said"], 3, "said\n"),
+        (["-S", "2", "-T", "1", "--on-threshold", "shell,command=echo said"], 3, "said\n"),
+        (
+            [*SAYS, "shell,command=echo -n 1", "--on-threshold", "shell,command=echo 2"],
+            3,
+            "12\n",
+        ),
+        (
+            [*SAYS, "shell,command=echo -n one; false", "--on-threshold", "shell,command=echo two"],
+            3,
+            "one",
+        ),
+        (["-d", "1s", "--on-end", "shell,command=echo said"], 0, "said\n"),
+        (["-s", "1000000", "-d", "1s", "--on-threshold", "shell,command=echo said"], 0, ""),
+    ],
+    ids=["total", "single", "counted", "several", "failed", "end", "not-reached"],
+)
+
+
+@contextlib.contextmanager
+def culprit() -> Iterator[None]:
+    """A real-time task that takes the benchmark's CPU again and again."""
+    process = subprocess.Popen([sys.executable, "-c", CULPRIT % CPU], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout
+        process.stdout.readline()
+        yield
+    finally:
+        process.kill()
+        process.communicate(timeout=PATIENCE_S)
+
+
+def executable(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def step(page: str, name: str) -> str:
+    """The command of a step of the workflow on a page, for this machine's CPUs."""
+    found = re.search(rf"(?m)^ +- name: {name}\n +run: (?:\|\n)?((?:.+\n)+?) +- ", page)
+    assert found, name
+    command = re.sub(r"-c 3\b", f"-c {CPU}", found[1])
+    return re.sub(r"-H 0\b", f"-H {HOUSE}", command)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A working folder that the caller of sudo may enter, and a ``sudo`` that is found first."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name)
+        path.chmod(0o755)
+        (path / "bin").mkdir()
+        executable(path / "bin/sudo", SUDO)
+        (path / "bin/noisetop").symlink_to(PROGRAM)
+        yield path
+
+
+def done(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+            "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=4 * PATIENCE_S,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(len(system.online_cpus()) < 2, reason="takes a CPU that is not watched")
+def test_the_build_of_the_page_fails_with_the_name_of_the_culprit(folder: Path) -> None:
+    page = (GUIDE / "limits.md").read_text()
+    executable(folder / "benchmark", BENCHMARK)
+    with culprit():
+        recorded = done(step(page, "Run the benchmark, and record what interrupts it"), folder)
+    assert recorded.returncode == 0, recorded.stderr
+    judged = done(step(page, "Judge the noise"), folder)
+    assert judged.returncode == 3, judged.stderr
+    failures = ET.parse(folder / "limits.xml").getroot().iter("failure")
+    told = {"limits.xml": "".join(str(one.get("message")) for one in failures)}
+    told |= {"stderr": judged.stderr, "summary": (folder / "summary.md").read_text()}
+    assert {name for name, text in told.items() if "culprit" not in text} == set(), told
+
+
+@rtla
+def test_what_users_of_rtla_type(
+    options: list[str], status: int, output: str, tmp_path: Path
+) -> None:
+    """As its manual and its tests have it for ``rtla osnoise``, and ends as they say."""
+    with favoured(CPU, HOUSE, "membarrier:1000:0") as load:
+        load.begin()
+        found = run("record", "-c", str(CPU), *options, cwd=tmp_path)
+    assert (found.returncode, found.stdout) == (status, output), found.stderr
+
+
+def test_a_file_a_command_and_a_signal_in_their_order(tmp_path: Path) -> None:
+    """The example of rtla's manual: the file is there when the command runs, then the parent is
+    told."""
+    script = (
+        'trap "echo told" INT; '
+        f'"{PROGRAM}" record -c {CPU} -s 20 --on-threshold trace '
+        "--on-threshold shell,command='ls noise.noisetop' "
+        "--on-threshold signal,num=2,pid=parent -o noise.noisetop; echo $?"
+    )
+    with favoured(CPU, HOUSE, "membarrier:1000:0") as load, culprit():
+        load.begin()
+        found = done(f"cd {tmp_path}; {script}", tmp_path)
+    assert found.stdout.split() == ["noise.noisetop", "told", "3"], found.stderr
+    report = run("report", tmp_path / "noise.noisetop")
+    assert report.returncode == 0
+    assert "culprit" in report.stdout
+
+
+def test_the_commands_of_the_page_about_the_flight_recorder(folder: Path) -> None:
+    """Each as it stands there, but for the CPUs."""
+    page = (GUIDE / "flight-recorder.md").read_text()
+    commands = re.findall(r"(?m)^ {4}(noisetop record (?:.*\\\n)*.*)$", page)
+    worst, threshold, actions, asked = [
+        re.sub(r"-c 2(-3)?\b", f"-c {CPU}", command) for command in commands
+    ]
+    with favoured(CPU, HOUSE, "membarrier:1000:0") as load, culprit():
+        load.begin()
+        assert done(f"{worst} -d 4s", folder).returncode == 0
+        assert done(threshold, folder).returncode == 3
+        repeated = done(f"{actions} -d 4s", folder)
+    index = json.loads((folder / "worst/index.json").read_text())
+    assert ["thread", "culprit"] in [one["source"] for one in index]
+    assert (folder / "spike.noisetop").exists()
+    assert repeated.returncode == 3, repeated.stderr
+    assert list(folder.glob("2*.noisetop")), repeated.stderr
+    os.mkfifo(folder / "ctl")
+    os.mkfifo(folder / "ack")
+    done(f"{asked} -d 1m & (echo mark here; echo snapshot; echo stop) > ctl; cat ack; wait", folder)
+    wait_for(lambda: bool(list(folder.glob("asked*.noisetop"))), "the snapshot")
