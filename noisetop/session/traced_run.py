@@ -36,6 +36,7 @@ from noisetop.session.run_calibration import RunCalibration
 from noisetop.session.workload import Workload
 from noisetop.text.units import format_count, format_ns, parse_duration
 from noisetop.tracing.backend import choose
+from noisetop.tracing.capabilities import drop_capabilities
 from noisetop.tracing.privileges import check_privileges, hidden_names_notice
 from noisetop.tracing.stopper import Stopper, catch_signals
 from noisetop.tracing.target import Target
@@ -72,7 +73,8 @@ class TracedRun:
     Inside the context signals end the run instead of the process. With ``output`` the run is
     recorded there; ``in_lasting_folder``: its folder is not going to be removed; ``inspect`` is
     called with the recording when the output has its name. ``live``: Tracer.read() is going to be
-    called.
+    called. ``unprivileged``: capabilities that it does not need are dropped once the programs are
+    attached, before the window starts.
 
     Raises UsageError for options that cannot be, NoisetopError where tracing is not possible.
     """
@@ -85,9 +87,11 @@ class TracedRun:
         in_lasting_folder: bool = True,
         inspect: Callable[[Recording], None] | None = None,
         live: bool = False,
+        unprivileged: bool = False,
         workload_output_fd: int = -1,
     ) -> None:
         self._stack = ExitStack()
+        self._unprivileged = unprivileged
         self.capture = Capture(output, args.force, in_lasting_folder, inspect) if output else None
         records = ring_records(args)
         self.stopper = Stopper(duration_ns=parse_duration(args.duration) if args.duration else 0)
@@ -178,6 +182,8 @@ class TracedRun:
 
     def _start(self, tracer: Tracer) -> None:
         """What comes before the window must not take time of it; the command comes last."""
+        if self._unprivileged:
+            drop_capabilities(tracer.try_reads)
         if self.capture:
             self.capture.write_head(tracer)
         tracer.start_window(self.capture.write_names if self.capture else None)
