@@ -6,18 +6,22 @@ import argparse
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from noisetop.command_line.command import Example
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.live.sample import Sample
 from noisetop.metrics.audit import check_results
 from noisetop.metrics.listen import DEFAULT, Address, parse_address
-from noisetop.metrics.run import Exported
+from noisetop.metrics.run import Exported, about_run
 from noisetop.metrics.textfile import TextFile
 from noisetop.metrics.totals import Snapshot
 from noisetop.session.notice import notice
 from noisetop.session.options import add_net_argument, add_run_arguments
 from noisetop.session.traced_run import TracedRun
+
+if TYPE_CHECKING:
+    from noisetop.metrics.registry import Published
 
 NAME = "exporter"
 HELP = "metrics for Prometheus: noise, by source and by control group"
@@ -67,13 +71,14 @@ def run(args: argparse.Namespace) -> int:
     if address:
         address.check()
     run = TracedRun(args, live=True, unprivileged=True)
+    # All that is imported or read is so before the privileges are gone.
+    published = _published()
     with run:
-        checks = check_results(run.target.cpus)
+        cpus, title = run.target.cpus, run.target.title
+        checks, info = check_results(cpus), about_run(title, cpus)
         with run.tracing() as tracer:
-            exported = Exported(
-                tracer, run.stopper, run.target.title, args.per_cpu, args.net, checks
-            )
-            _serve(exported, address, text)
+            exported = Exported(tracer, run.stopper, title, args.per_cpu, args.net, checks, info)
+            _serve(exported, published, address, text)
         return run.status()
 
 
@@ -90,11 +95,16 @@ def _address(args: argparse.Namespace) -> Address | None:
     return parse_address(args.listen if args.listen is not None else DEFAULT)
 
 
-def _serve(exported: Exported, address: Address | None, text: TextFile | None) -> None:
-    """Until the trace ends."""
+def _published() -> Published:
     from noisetop.metrics.registry import Published  # brings prometheus_client
 
-    published = Published()
+    return Published()
+
+
+def _serve(
+    exported: Exported, published: Published, address: Address | None, text: TextFile | None
+) -> None:
+    """Until the trace ends."""
 
     def publish(snapshot: Snapshot, sample: Sample) -> None:
         published.publish(snapshot)

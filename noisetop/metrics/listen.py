@@ -42,15 +42,14 @@ class Address:
     def check(self) -> None:
         """Raises NoisetopError where nothing can listen there."""
         try:
-            with socket.socket(self._family) as probe:
+            [(family, kind, _, _, place), *_] = socket.getaddrinfo(
+                self.host, self.port, type=socket.SOCK_STREAM
+            )
+            with socket.socket(family, kind) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind((self.host, self.port))
+                probe.bind(place)
         except OSError as error:
             raise self._refused(error) from None
-
-    @property
-    def _family(self) -> socket.AddressFamily:
-        return socket.AF_INET6 if ":" in self.host else socket.AF_INET
 
     def _refused(self, error: OSError) -> NoisetopError:
         where = f"{self.host}:{self.port}"

@@ -22,7 +22,8 @@ INTERVAL_NS = 1_000_000_000
 
 
 def about_run(title: str, cpus: tuple[int, ...]) -> dict[str, str]:
-    """Labels of what does not change."""
+    """Labels of what does not change. Read it before privileges are dropped: the folder of the
+    program may be one that takes them."""
     return {
         "version": version(),
         "kernel": os.uname().release,
@@ -41,14 +42,14 @@ class Exported:
     per_cpu: bool = False
     by_net: bool = False
     checks: Mapping[str, str] = field(default_factory=dict)
+    info: Mapping[str, str] = field(default_factory=dict)
     feed: TracerFeed = field(init=False)
     totals: MetricTotals = field(init=False)
     _about: StolenTime = field(init=False)
 
     def __post_init__(self) -> None:
         cpus = self.tracer.target.cpus
-        info = about_run(self.title, cpus)
-        self.totals = MetricTotals(cpus, self.per_cpu, info, self.checks)
+        self.totals = MetricTotals(cpus, self.per_cpu, self.info, self.checks)
         self.feed = TracerFeed(
             self.tracer, self.stopper, INTERVAL_NS, self.title, None, self.by_net,
             on_tables=self._add_tables,

@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ from tests.kernel.program import (
     started,
     wait_for,
 )
-from tests.metrics.json_sums import by_cpu, by_source, waits
+from tests.metrics.json_sums import Labels, by_cpu, by_source, labels, waits
 from tests.metrics.made_up import NS, Scrape, published
 from tests.metrics.prometheus import free_port, prometheus
 from tests.metrics.test_totals import by, told
@@ -59,6 +60,15 @@ def of_us(exported: Exported, rows: Interruptions) -> Interruptions:
     sent = np.isin(np.array(causes).take(rows["trigger"]), list(mine))
     found: Interruptions = rows[ran | sent]
     return found
+
+
+def told_as(sums: Counter[Labels], counting: Counter[Labels]) -> Counter[Labels]:
+    """What has no series that counts is told as other of its class."""
+    found = Counter[Labels]()
+    for key, value in sums.items():
+        other = labels(**{**dict(key), "source": "other"})
+        found[key if counting[key] else other] += value
+    return +found
 
 
 @needs_two_cpus
@@ -86,11 +96,14 @@ def test_scrapes_are_the_deltas_of_top_json_and_reach_no_watched_cpu() -> None:
                 after, again = Scrape.over_http(address.url), Scrape.over_http(address.url)
                 assert after.text == again.text  # two scrapers
                 net, cost, count = by_source([sample])
-                same = "noisetop_source_seconds_total", "noisetop_source_interruptions_total"
-                assert delta(before, after, same[0]) == +net
-                assert delta(before, after, same[1], scale=1) == +count
+                names = ["noisetop_source_seconds_total", "noisetop_source_interruptions_total"]
+                sums = [(net, NS), (count, 1), (cost, NS)]
                 if sample.interval.all_cpus().cost_ns is not None:
-                    assert delta(before, after, "noisetop_source_cost_seconds_total") == +cost
+                    names.append("noisetop_source_cost_seconds_total")
+                counting = delta(before, after, names[0])
+                for name, (expected, scale) in zip(names, sums, strict=False):
+                    found = delta(before, after, name, scale=scale)
+                    assert found == told_as(expected, counting)
                 noise = delta(before, after, "noisetop_noise_seconds_total")
                 assert by("cpu", noise) == +by_cpu([sample])
                 stolen = delta(before, after, "noisetop_stolen_seconds_total")
@@ -104,9 +117,7 @@ def test_scrapes_are_the_deltas_of_top_json_and_reach_no_watched_cpu() -> None:
     assert sum(ours) == 0
 
 
-def delta(
-    before: Scrape, after: Scrape, name: str, *, scale: int = NS
-) -> Counter[frozenset[tuple[str, str]]]:
+def delta(before: Scrape, after: Scrape, name: str, *, scale: int = NS) -> Counter[Labels]:
     return told(after, name, scale=scale) - told(before, name, scale=scale)
 
 
@@ -212,6 +223,27 @@ def test_a_file_for_node_exporter(tmp_path: Path) -> None:
     assert path.read_text() == "other_metric 1\n"
 
 
+UNIT = Path(__file__).parents[2] / "packaging/systemd/noisetop-exporter.service"
+
+
+def test_the_capabilities_of_the_unit_are_enough_for_any_user() -> None:
+    found = re.search(r"(?m)^AmbientCapabilities=(.+)$", UNIT.read_text())
+    assert found
+    names = ",".join(f"+{one.removeprefix('CAP_').lower()}" for one in found[1].split())
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o777)
+        path = Path(folder) / "noisetop.prom"
+        done = subprocess.run(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={names}",
+             f"--ambient-caps={names}", f"--bounding-set=-all,{names}", PROGRAM, "exporter",
+             "-c", str(CPU), "--textfile", path, "-d", "2s"],
+            env={**os.environ, "XDG_STATE_HOME": folder, "HOME": folder},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert Scrape(path.read_text()).value("noisetop_traced_seconds_total") > 1
+
+
 def test_one_line_without_privileges() -> None:
     done = subprocess.run(
         ["setpriv", "--reuid=65534", "--clear-groups", PROGRAM, "exporter"],
@@ -236,7 +268,8 @@ def test_a_port_that_is_taken_is_told_before_anything_is_traced() -> None:
 
 @pytest.mark.skipif(not shutil.which("prometheus"), reason="takes the package prometheus")
 def test_a_prometheus_scrapes_it_under_load(tmp_path: Path) -> None:
-    """For some seconds; NOISETOP_SCRAPE_S=120 in the environment makes it two minutes."""
+    """For some seconds; NOISETOP_SCRAPE_S=120 in the environment makes it two minutes. How long a
+    scrape takes is told by the shortest: others use this machine as well."""
     seconds = int(os.environ.get("NOISETOP_SCRAPE_S", "5"))
     port = free_port()
     arguments = ("exporter", "-c", str(CPU), "--listen", str(port))
@@ -248,10 +281,10 @@ def test_a_prometheus_scrapes_it_under_load(tmp_path: Path) -> None:
             assert server.value("max_over_time(scrape_samples_scraped[1h])") < 2_000
             for name in COUNTERS:
                 assert server.value(f"sum(resets({name}[1h]))") == 0
-            took_s = server.value("quantile_over_time(0.5, scrape_duration_seconds[1h])")
+            took_s = server.value("min_over_time(scrape_duration_seconds[1h])")
             share = server.value(SHARE)
         metrics = Scrape.over_http(f"http://127.0.0.1:{port}/metrics").text
-    print(f"median scrape {took_s * 1e3:.1f} ms, noise {share:.4%}")
+    print(f"shortest scrape {took_s * 1e3:.1f} ms, noise {share:.4%}")
     assert took_s < 0.05
     assert 0 < share < 1
     checked = subprocess.run(

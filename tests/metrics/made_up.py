@@ -15,7 +15,7 @@ from noisetop.live.sample import Sample
 from noisetop.machine.cgroup_names import names_of_path
 from noisetop.machine.task_details import ProcessDetails
 from noisetop.metrics.registry import Published
-from noisetop.metrics.run import Exported
+from noisetop.metrics.run import Exported, about_run
 from tests.live.made_up_tracer import MadeUpTracer
 
 NS = 10**9
@@ -85,7 +85,8 @@ class Scrape:
 
 
 def exported(tracer: Any) -> Exported:
-    return Exported(tracer, NeverStops(), "made up")  # type: ignore[arg-type]
+    info = about_run("made up", tracer.target.cpus)
+    return Exported(tracer, NeverStops(), "made up", info=info)  # type: ignore[arg-type]
 
 
 def published(one: Exported) -> Published:
