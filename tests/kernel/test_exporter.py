@@ -223,6 +223,26 @@ def test_a_file_for_node_exporter(tmp_path: Path) -> None:
     assert path.read_text() == "other_metric 1\n"
 
 
+GUIDE = Path(__file__).parents[2] / "docs/guide/exporter.md"
+
+
+def test_the_first_commands_of_the_guide() -> None:
+    """On a CPU of this machine, and the default port, which somebody may have taken."""
+    page = GUIDE.read_text()
+    command = re.findall(r"(?m)^ {4}sudo noisetop (exporter -c 2-3)$", page)[0]
+    look = re.findall(r"(?m)^ {4}(curl .+)$", page)[0]
+    port = free_port()
+    arguments = [*command.replace("2-3", str(CPU)).split(), "--listen", str(port)]
+    with workload("timerfd", CPU, CPU, 500), started(*arguments, until="metrics:"):
+        seen = look.replace("19976", str(port))
+        wait_for(lambda: "source=" in _shell(seen), "a source")
+
+
+def _shell(command: str) -> str:
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    return done.stdout
+
+
 UNIT = Path(__file__).parents[2] / "packaging/systemd/noisetop-exporter.service"
 
 

@@ -69,6 +69,7 @@ class MadeUpExporter:
                 bpf_ns=1e6 * seconds,
                 own_cpu_ns=10**6 * seconds,
                 tick_stops={"stopped": seconds},
+                unpaired={"switch": seconds},
                 checks={"tick.nohz-full": "fail"},
             )
         )

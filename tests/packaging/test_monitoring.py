@@ -122,6 +122,27 @@ def test_alerts_fire_with_the_culprit_in_their_text() -> None:
     assert set(fires) == NAMES
 
 
+GUIDE = (PACKAGING.parent / "docs/guide/exporter.md").read_text()
+
+
+@pytest.mark.parametrize("query", re.findall(r"(?s)```promql\n(.+?)```", GUIDE))
+def test_a_query_of_the_guide_has_data(server: Server, query: str) -> None:
+    assert server.rows(query.replace("[5m]", "[30s]"))
+
+
+def test_the_configuration_of_the_guide_is_valid(tmp_path: Path) -> None:
+    found = re.search(r"(?s)```yaml\n(.+?)```", GUIDE)
+    assert found
+    (tmp_path / "prometheus.yml").write_text(found[1])
+    shutil.copy(RULES, tmp_path)
+    done = subprocess.run(
+        ["promtool", "check", "config", tmp_path / "prometheus.yml"],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_rules_are_valid() -> None:
     done = subprocess.run(["promtool", "check", "rules", RULES], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
