@@ -17,7 +17,7 @@ from noisetop.machine.system import online_cpus
 
 _PORT = 19977
 _EVERY_S = 10
-_SETTLED = 1 / 6
+_SETTLED = 1 / 3
 """Share of the time after which memory has its size."""
 _STORM = """
 import ctypes, os, itertools, time
