@@ -17,7 +17,7 @@ from noisetop.metrics.run import Exported, about_run
 from noisetop.metrics.textfile import TextFile
 from noisetop.metrics.totals import Snapshot
 from noisetop.session.notice import notice
-from noisetop.session.options import add_net_argument, add_run_arguments
+from noisetop.session.options import add_run_arguments
 from noisetop.session.traced_run import TracedRun
 
 if TYPE_CHECKING:
@@ -60,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--per-cpu", action="store_true", help="sources by CPU: as many times the series"
     )
-    add_net_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -77,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         cpus, title = run.target.cpus, run.target.title
         checks, info = check_results(cpus), about_run(title, cpus)
         with run.tracing() as tracer:
-            exported = Exported(tracer, run.stopper, title, args.per_cpu, args.net, checks, info)
+            exported = Exported(tracer, run.stopper, title, args.per_cpu, checks, info)
             _serve(exported, published, address, text)
         return run.status()
 
@@ -115,5 +114,7 @@ def _serve(
     published.publish(exported.totals.snapshot())
     with address.serving(published.registry) if address else nullcontext():
         where = [address.url] if address else []
+        if address and not address.is_loopback:
+            notice(f"whoever reaches {address.host} on port {address.port} reads the metrics")
         notice(f"metrics: {', '.join([*where, *([str(text.output.path)] if text else [])])}")
         exported.run(publish)

@@ -31,12 +31,13 @@ _LARGEST_WEIGHT = 2.0**500
 
 @dataclass(slots=True)
 class BoundedSeries:
-    """``width`` counters for each key, the first one ranks; ``other`` says what a key without a
-    series is told as."""
+    """``width`` counters for each key; ``other`` says what a key without a series is told as."""
 
     width: int
     other: Callable[[Key], Key]
     most: int = MOST
+    ranked: int = 0
+    """Place of the counter that ranks."""
     _live: dict[Key, None] = field(default_factory=dict)
     _formers: dict[Key, None] = field(default_factory=dict)
     """Listed, those that left first come first."""
@@ -86,7 +87,7 @@ class BoundedSeries:
             self._ranks = {key: rank / self._weight for key, rank in self._ranks.items()}
             self._weight = 1.0
         for key, some in amounts.items():
-            self._ranks[key] = self._ranks.get(key, 0.0) + some[0] * self._weight
+            self._ranks[key] = self._ranks.get(key, 0.0) + some[self.ranked] * self._weight
         if len(self._ranks) > 2 * _RANKED:
             largest = sorted(self._ranks, key=lambda key: (-self._ranks[key], key))[:_RANKED]
             kept = dict.fromkeys([*largest, *self._live])

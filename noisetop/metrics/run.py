@@ -40,7 +40,6 @@ class Exported:
     stopper: Stopper
     title: str
     per_cpu: bool = False
-    by_net: bool = False
     checks: Mapping[str, str] = field(default_factory=dict)
     info: Mapping[str, str] = field(default_factory=dict)
     feed: TracerFeed = field(init=False)
@@ -51,9 +50,8 @@ class Exported:
         cpus = self.tracer.target.cpus
         self.totals = MetricTotals(cpus, self.per_cpu, self.info, self.checks)
         self.feed = TracerFeed(
-            self.tracer, self.stopper, INTERVAL_NS, self.title, None, self.by_net,
-            on_tables=self._add_tables,
-        )  # fmt: skip
+            self.tracer, self.stopper, INTERVAL_NS, self.title, on_tables=self._add_tables
+        )
 
     def _add_tables(self, ended: Interruptions, part: Interruptions) -> None:
         reader = self.tracer.reader

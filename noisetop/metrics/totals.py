@@ -28,6 +28,8 @@ BOUNDS_NS = (
 WINDOW_NS = 60_000_000_000
 """Of the longest interval of noise: more than one scrape, so that all scrapers see it."""
 
+_COST = 1
+"""Place of the cost among the amounts of a source."""
 _KEPT = 8
 """Intervals of a CPU that are asked for each time: an old one, which nothing has followed yet, must
 not hide those that come then."""
@@ -124,7 +126,7 @@ class MetricTotals:
 
     def __post_init__(self) -> None:
         most = MOST * len(self.cpus) if self.per_cpu else MOST
-        self._sources = BoundedSeries(3, _source_other, most)
+        self._sources = BoundedSeries(3, _source_other, most, ranked=_COST)
 
     def add_tables(
         self,
