@@ -3,6 +3,7 @@ tasks under ever new names take the CPU that it watches. A CSV line for each ten
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -41,6 +42,8 @@ def main(minutes: float) -> int:
     program = Path(sys.executable).with_name("noisetop")
     storm = subprocess.Popen([sys.executable, "-c", _STORM.format(cpu=cpu)])
     exporter = subprocess.Popen([program, "exporter", "-c", str(cpu), "--listen", str(_PORT)])
+    # The storm may be niced, as it is only there to be watched.
+    os.setpriority(os.PRIO_PROCESS, exporter.pid, 0)
     end = time.monotonic() + minutes * 60
     rows: list[tuple[float, int]] = []
     print("seconds,rss_kib,series,scrape_ms", flush=True)

@@ -40,7 +40,7 @@ from noisetop.tracing.capabilities import drop_capabilities
 from noisetop.tracing.privileges import check_privileges, hidden_names_notice
 from noisetop.tracing.stopper import Stopper, catch_signals
 from noisetop.tracing.target import Target
-from noisetop.tracing.tracer import Tracer
+from noisetop.tracing.tracer import BATCH_BYTES, Tracer
 
 _CHECK_INTERVAL_NS = 500_000_000
 _PATIENCE_S = 2.0
@@ -74,7 +74,7 @@ class TracedRun:
     recorded there; ``in_lasting_folder``: its folder is not going to be removed; ``inspect`` is
     called with the recording when the output has its name. ``live``: Tracer.read() is going to be
     called. ``unprivileged``: capabilities that it does not need are dropped once the programs are
-    attached, before the window starts.
+    attached, before the window starts. ``batch_bytes``: see Tracer.
 
     Raises UsageError for options that cannot be, NoisetopError where tracing is not possible.
     """
@@ -88,6 +88,7 @@ class TracedRun:
         inspect: Callable[[Recording], None] | None = None,
         live: bool = False,
         unprivileged: bool = False,
+        batch_bytes: int = BATCH_BYTES,
         workload_output_fd: int = -1,
     ) -> None:
         self._stack = ExitStack()
@@ -108,6 +109,7 @@ class TracedRun:
             Tracer,
             self.target,
             keep_batches=live,
+            batch_bytes=batch_bytes,
             ring_records=records,
             stacks=args.stacks,
             faults=args.faults,

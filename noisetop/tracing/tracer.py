@@ -48,7 +48,7 @@ RING_RECORDS = 1 << 16
 """Records per CPU: 4 MiB, 1.6 million a second between two visits of the drain thread."""
 DRAIN_INTERVAL_NS = 40_000_000
 _RINGS_LIMIT_BYTES = 256 << 20
-_BATCH_LIMIT_BYTES = 256 << 20
+BATCH_BYTES = 256 << 20
 _SETTLE_S = 0.05
 _LIVE_PATIENCE_S = 2
 _STACKS_INTERVAL_S = 0.05
@@ -74,6 +74,8 @@ class Tracer:
     keep_batches: bool = True
     """Whether read() is going to be called."""
     ring_records: int = RING_RECORDS
+    batch_bytes: int = BATCH_BYTES
+    """Records that wait for read(), at most; what comes then is lost, and counted."""
     stacks: bool = False
     """Whether to take the stacks of whoever sends an interrupt or arms a timer, and of victims that
     lose their CPU for long."""
@@ -161,7 +163,7 @@ class Tracer:
             spool_fd=self.spool_fd,
             drain_cpu=self.housekeeping[0] if self.housekeeping else -1,
             drain_interval_ns=DRAIN_INTERVAL_NS,
-            batch_limit=_BATCH_LIMIT_BYTES if self.keep_batches else 0,
+            batch_limit=self.batch_bytes if self.keep_batches else 0,
         )
 
     def __exit__(

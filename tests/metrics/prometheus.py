@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 _CONFIGURATION = """\
-global: {scrape_interval: 1s, evaluation_interval: 1s}
+global: {scrape_interval: %ds, scrape_timeout: %ds, evaluation_interval: 1s}
 rule_files: [%s]
 scrape_configs:
   - job_name: noisetop
@@ -61,10 +61,12 @@ class Server:
 
 
 @contextlib.contextmanager
-def prometheus(folder: Path, scraped: int, rules: Path | None = None) -> Iterator[Server]:
-    """Scrapes a port of this machine every second."""
+def prometheus(
+    folder: Path, scraped: int, rules: Path | None = None, interval_s: int = 1
+) -> Iterator[Server]:
+    """Scrapes a port of this machine."""
     server = Server(free_port())
-    text = _CONFIGURATION % (f'"{rules}"' if rules else "", scraped)
+    text = _CONFIGURATION % (interval_s, interval_s, f'"{rules}"' if rules else "", scraped)
     (folder / "prometheus.yml").write_text(text)
     command = [
         "prometheus",
