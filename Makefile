@@ -75,8 +75,9 @@ test-viewers: $(TOOLS) ## open what noisetop writes in the viewers that it is wr
 	@$(BIN)/pytest -m viewer $(ARGS)
 
 .PHONY: test-packaging
-test-packaging: $(TOOLS) ## set-up on made-up machines, and the wheel where there is no compiler
+test-packaging: $(TOOLS) ## set-up on made-up machines, the wheel where there is no compiler, Prometheus, Spark
 	@packaging/prepare packaging
+	@$(BIN)/pip install -q --group spark
 	@$(AS_ROOT) $(BIN)/python -m pytest -p no:cacheprovider -m packaging $(ARGS)
 
 .PHONY: test-thorough

@@ -247,3 +247,11 @@ def numa_measure(cpu: int, node: int, array_bytes: int, repeats: int, /) -> dict
     Raises OSError (errno, what was wrong: CPU, memory, node or thread), and ValueError for an
     argument out of range.
     """
+
+def permitted_capabilities() -> int:
+    """Capabilities that the calling thread may use, a bit for each by its number in
+    linux/capability.h. Raises OSError."""
+
+def set_capabilities(effective: int, permitted: int, /) -> None:
+    """Sets those of the calling thread; none is inherited by programs that it runs. Raises OSError
+    where it does not have one of them."""

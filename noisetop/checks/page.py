@@ -188,6 +188,7 @@ def as_json(results: Sequence[CheckResult], machine: AuditedMachine, version: st
     """Everything of the page, for programs. Control characters are escaped by JSON."""
     document = {
         "noisetop": version,
+        "host": machine.read("/proc/sys/kernel/hostname").text.strip()[:64],
         "goal": machine.goal,
         "cpus": format_cpu_list(machine.cpus),
         "online": format_cpu_list(machine.online),

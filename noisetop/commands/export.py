@@ -11,8 +11,9 @@ from noisetop.errors import EXIT_FAILURE, NoisetopError, UsageError
 from noisetop.exporters import exporters_by_suffix, recording_output
 from noisetop.exporters.parquet_table import parquet_writer
 from noisetop.flat_tables import EVENTS, all_tables
+from noisetop.fleet.anonymity_options import add_anonymity_arguments, anonymity_of
 from noisetop.fleet.folder import create_fleet, is_fleet
-from noisetop.fleet.run import Anonymity, parse_label
+from noisetop.fleet.run import parse_label
 from noisetop.fleet.write import write_run
 from noisetop.gaps.files import (
     check_result_output,
@@ -20,7 +21,6 @@ from noisetop.gaps.files import (
     read_result,
     write_result,
 )
-from noisetop.input import open_input
 from noisetop.recording.open import open_recording
 from noisetop.recording.recording import Recording
 from noisetop.session.notice import notice
@@ -55,7 +55,6 @@ EXAMPLES = (
         "tables of many recordings, with a label to group them by",
     ),
 )
-_MAX_KEY_BYTES = 1 << 16
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,14 +95,10 @@ def _add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="label of these runs, for noisetop fleet --by KEY; repeatable",
     )
-    fleet.add_argument(
-        "--hash-hosts",
-        action="store_true",
-        help="write a hash in place of the name of the host; who guesses a name can check the "
-        "guess, unless there is a key",
-    )
-    fleet.add_argument(
-        "--hash-key", metavar="FILE", type=Path, help="file with a secret key for --hash-hosts"
+    add_anonymity_arguments(
+        fleet,
+        "write a hash in place of the name of the host; who guesses a name can check the guess, "
+        "unless there is a key",
     )
     fleet.add_argument("--events", action="store_true", help="write the table of events as well")
 
@@ -143,7 +138,7 @@ def _export_to_fleet(args: argparse.Namespace) -> int:
     """Writes all that can be read; EXIT_FAILURE where some cannot."""
     if args.table is not None:
         raise UsageError(f"{args.output} gets all tables: leave out --table")
-    anonymity = _anonymity(args)
+    anonymity = anonymity_of(args)
     failed = 0
     with parquet_writer() as writer:
         fleet = create_fleet(Path(args.output), anonymity.mark)
@@ -168,21 +163,6 @@ def _export_to_fleet(args: argparse.Namespace) -> int:
     if failed:
         notice(f"{failed} of {len(args.files)} files are not in {args.output}")
     return EXIT_FAILURE if failed else 0
-
-
-def _anonymity(args: argparse.Namespace) -> Anonymity:
-    if args.hash_key is None:
-        return Anonymity(args.hash_hosts)
-    if not args.hash_hosts:
-        raise UsageError("--hash-key is for --hash-hosts: add that")
-    try:
-        with open_input(args.hash_key, "a file with a key") as file:
-            key = file.read(_MAX_KEY_BYTES).strip()
-    except OSError as error:
-        raise UsageError(f"cannot read {args.hash_key}: {error.strerror}") from None
-    if not key:
-        raise UsageError(f"{args.hash_key} is empty: write a secret into it")
-    return Anonymity(True, key)
 
 
 def _warn(path: Path, recording: Recording) -> None:

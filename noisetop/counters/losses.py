@@ -12,6 +12,7 @@ from noisetop.text.sanitize import printable
 
 _DROPPED_EVENTS = ("ring_full", "nesting")
 _DROPPED = (*_DROPPED_EVENTS, "trigger")
+_AFTER_THE_RINGS = ("lost_batch", "lost_spool", "recursion_misses")
 _FIELD, _ENUM = "losses", "noise_loss"
 
 
@@ -38,6 +39,16 @@ class Losses:
         counts = self.by_cpu.get(cpu, {})
         return sum(counts.get(reason, 0) for reason in _DROPPED_EVENTS) + self.lost_batch
 
+    def dropped_by_reason(self) -> dict[str, int]:
+        """What ``total`` is made of."""
+        found = {reason: self._sum((reason,)) for reason in _DROPPED}
+        return found | {name: getattr(self, name) for name in _AFTER_THE_RINGS}
+
+    def unpaired_by_reason(self) -> dict[str, int]:
+        """What ``unpaired`` is made of."""
+        reasons = dict.fromkeys(one for counts in self.by_cpu.values() for one in counts)
+        return {one: self._sum((one,)) for one in reasons if one not in _DROPPED}
+
     @property
     def unpaired(self) -> int:
         """Beginnings, ends and context switches that the kernel did not report."""
@@ -55,7 +66,7 @@ class Losses:
 def describe_losses(losses: Losses) -> str:
     """``lost 0``, or the counts with each reason and the CPUs that it happened on."""
     parts = _by_reason(losses)
-    for reason in ("lost_batch", "lost_spool", "recursion_misses"):
+    for reason in _AFTER_THE_RINGS:
         if count := getattr(losses, reason):
             parts.append(f"{reason.replace('_', ' ')} {count}")
     if not parts:

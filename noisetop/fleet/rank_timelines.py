@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from noisetop.errors import NoisetopError
 from noisetop.events.interruption import INTERRUPTION, interrupting
-from noisetop.fleet.source_groups import group_label
+from noisetop.events.source_groups import group_label
 from noisetop.recording.recording import Recording
 from noisetop.summary.recorded import summary_of
 from noisetop.summary.worst import without_aside

@@ -78,31 +78,34 @@ def numbered(runs: Iterable[Run], unit_of: Callable[[Run], K]) -> tuple[list[K],
     return list(numbers), units
 
 
-def rates(engine: Engine, runs: Sequence[Run], unit_of: Callable[[Run], K]) -> Rates[K]:
-    """Sums of external noise by unit and source. Raises NoisetopError."""
+def rates(
+    engine: Engine, runs: Sequence[Run], unit_of: Callable[[Run], K], source: str = "source_group"
+) -> Rates[K]:
+    """Sums of external noise by unit and source; ``source``: the column that tells sources apart,
+    the other one is ``source``. Raises NoisetopError."""
     import narwhals.stable.v2 as nw
 
     units, number_of = numbered(runs, unit_of)
     rows = engine.rows(
         _external(engine, "sources", number_of)
-        .group_by("unit", "source_group")
+        .group_by("unit", source)
         .agg(
             # What ran on the idle CPU took nothing from anybody.
             (nw.col("count") - nw.col("idle_count")).sum().alias("events"),
             nw.col("net_ns").sum().alias("time_ns"),
             nw.col("max_ns").max().alias("longest_ns"),
         )
-        .select("unit", "source_group", "events", "time_ns", "longest_ns")
+        .select("unit", source, "events", "time_ns", "longest_ns")
     )
     walls = np.zeros(len(units), np.int64)
     for run in runs:
         walls[number_of[run.run]] += run.wall_ns
-    sources = sorted({source for _, source, count, *_ in rows if count})
-    place = {source: at for at, source in enumerate(sources)}
+    sources = sorted({name for _, name, count, *_ in rows if count})
+    place = {name: at for at, name in enumerate(sources)}
     sums = np.zeros((3, len(units), len(sources)), np.int64)
-    for unit, source, *figures in rows:
-        if source in place:
-            sums[:, unit, place[source]] = list(map(int, figures))
+    for unit, name, *figures in rows:
+        if name in place:
+            sums[:, unit, place[name]] = list(map(int, figures))
     return Rates(units, walls, sources, *sums)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from noisetop.events.interruption import Source
+from noisetop.events.source_groups import group_label
 from noisetop.flat_tables import all_tables
 from noisetop.flat_tables.schema import (
     BOOL,
@@ -23,7 +24,6 @@ from noisetop.flat_tables.schema import (
     storable,
 )
 from noisetop.fleet.run import RunHead
-from noisetop.fleet.source_groups import group_label
 from noisetop.recording.recording import Recording
 
 FLEET_VERSION = 1

@@ -80,6 +80,8 @@ class TracerFeed:
     keeps_moments: bool = False
     """Whether samples can carry the worst moments."""
     places: Mapping[int, CpuPlace] = field(default_factory=lambda: places_of(topology()))
+    on_tables: Callable[[Interruptions, Interruptions], object] | None = None
+    """Called before each sample with what ended, and with the part that its interval has."""
     _total: Summarizer = field(init=False)
     _total_waits: WaitBook = field(default_factory=WaitBook)
     _total_victims: dict[int, VictimTime] = field(default_factory=dict)
@@ -139,6 +141,8 @@ class TracerFeed:
         interval = self._summarizer()
         self._total.add(table)
         interval.add(part)
+        if self.on_tables is not None:
+            self.on_tables(table, part)
         victims = self._victims(now_ns, waits)
         start_ns, self._last_ns = self._last_ns, now_ns
         since_last, self._counters_at_last = self._counters_at_last, counters

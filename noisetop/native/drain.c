@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "affinity.h"
+#include "capabilities.h"
 #include "clock.h"
 #include "cpu_counters.h"
 
@@ -256,6 +257,8 @@ static void *drain_thread(void *argument)
 	if (d->config.cpu >= 0)
 		affinity__pin(d->config.cpu);
 	be_prompt();
+	/* It reads shared memory and writes to a file that is open, which takes no privilege. */
+	capabilities__give_up();
 	uint64_t next_ns = monotonic_ns(), next_counters_ns = next_ns + COUNTERS_INTERVAL_NS;
 	bool stopping = false, busy = false;
 	while (!stopping) {

@@ -2,6 +2,9 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 
+#include <errno.h>
+
+#include "capabilities.h"
 #include "host_tasks.h"
 #include "layout.h"
 #include "libbpf_log.h"
@@ -9,7 +12,35 @@
 #include "session.h"
 #include "translation_unit.h"
 
+static PyObject *native_permitted_capabilities(PyObject *module, PyObject *unused)
+{
+	uint64_t permitted;
+	int err = capabilities__permitted(&permitted);
+	if (err) {
+		errno = -err;
+		return PyErr_SetFromErrno(PyExc_OSError);
+	}
+	return PyLong_FromUnsignedLongLong(permitted);
+}
+
+static PyObject *native_set_capabilities(PyObject *module, PyObject *args)
+{
+	unsigned long long effective, permitted;
+	if (!PyArg_ParseTuple(args, "KK", &effective, &permitted))
+		return NULL;
+	int err = capabilities__set(effective, permitted);
+	if (err) {
+		errno = -err;
+		return PyErr_SetFromErrno(PyExc_OSError);
+	}
+	Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+	{"permitted_capabilities", native_permitted_capabilities, METH_NOARGS,
+	 "permitted_capabilities() -> int\n\nOf this thread, a bit for each."},
+	{"set_capabilities", native_set_capabilities, METH_VARARGS,
+	 "set_capabilities(effective, permitted)\n\nOf this thread, a bit for each."},
 	{"layout", native_layout, METH_NOARGS,
 	 "layout() -> dict\n\nStructs, enums and sources of the BPF object, from its BTF."},
 	{"host_tasks", native_host_tasks, METH_NOARGS,

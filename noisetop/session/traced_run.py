@@ -38,10 +38,11 @@ from noisetop.session.run_calibration import RunCalibration
 from noisetop.session.workload import Workload
 from noisetop.text.units import format_count, format_ns, parse_duration
 from noisetop.tracing.backend import choose
+from noisetop.tracing.capabilities import drop_capabilities
 from noisetop.tracing.privileges import check_privileges, hidden_names_notice
 from noisetop.tracing.stopper import Stopper, catch_signals
 from noisetop.tracing.target import Target
-from noisetop.tracing.tracer import Tracer
+from noisetop.tracing.tracer import BATCH_BYTES, Tracer
 
 _CHECK_INTERVAL_NS = 500_000_000
 _PATIENCE_S = 2.0
@@ -74,7 +75,8 @@ class TracedRun:
     Inside the context signals end the run instead of the process. With ``output`` the run is
     recorded there; ``in_lasting_folder``: its folder is not going to be removed; ``inspect`` is
     called with the recording when the output has its name. ``live``: Tracer.read() is going to be
-    called.
+    called. ``unprivileged``: capabilities that it does not need are dropped once the programs are
+    attached, before the window starts. ``batch_bytes``: see Tracer.
 
     Raises UsageError for options that cannot be, NoisetopError where tracing is not possible.
     """
@@ -87,9 +89,12 @@ class TracedRun:
         in_lasting_folder: bool = True,
         inspect: Callable[[Recording], None] | None = None,
         live: bool = False,
+        unprivileged: bool = False,
+        batch_bytes: int = BATCH_BYTES,
         workload_output_fd: int = -1,
     ) -> None:
         self._stack = ExitStack()
+        self._unprivileged = unprivileged
         self.capture = Capture(output, args.force, in_lasting_folder, inspect) if output else None
         records = ring_records(args)
         self.stopper = Stopper(duration_ns=parse_duration(args.duration) if args.duration else 0)
@@ -107,6 +112,7 @@ class TracedRun:
             Tracer,
             self.target,
             keep_batches=live,
+            batch_bytes=batch_bytes,
             ring_records=records,
             stacks=args.stacks,
             faults=args.faults,
@@ -184,6 +190,8 @@ class TracedRun:
 
     def _start(self, tracer: Tracer) -> None:
         """What comes before the window must not take time of it; the command comes last."""
+        if self._unprivileged:
+            drop_capabilities(tracer.try_reads)
         if self.capture:
             self.capture.write_head(tracer)
         tracer.start_window(self.capture.write_names if self.capture else None)

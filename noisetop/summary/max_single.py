@@ -82,6 +82,10 @@ class NoiseIntervalFinder:
         worst, still_open = self._fold(self._starts, self._ends)
         return _longest([*worst, *([still_open] if still_open else [])], self.keep)
 
+    def forget(self) -> None:
+        """Settled intervals that have ended do not count from now on."""
+        self._worst = []
+
     def candidates(self) -> list[NoiseInterval]:
         """All that can still be among the longest, those that may grow as they are by now."""
         found, still_open = self._fold(self._starts, self._ends)
@@ -148,6 +152,16 @@ class LongestIntervals:
     def candidates(self) -> list[NoiseInterval]:
         """All that can still be among the longest, in no order."""
         return [interval for finder in self._finders.values() for interval in finder.candidates()]
+
+    def forget(self) -> None:
+        """Settled intervals that have ended do not count from now on."""
+        for finder in self._finders.values():
+            finder.forget()
+
+    def worst_of(self, cpu: int) -> list[NoiseInterval]:
+        """Those of one CPU, longest first."""
+        finder = self._finders.get(cpu)
+        return finder.worst() if finder else []
 
     def longest_of(self, cpu: int) -> NoiseInterval | None:
         """The longest interval of one CPU, None when it had no noise."""

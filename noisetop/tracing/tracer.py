@@ -50,7 +50,7 @@ RING_RECORDS = 1 << 16
 """Records per CPU: 4 MiB, 1.6 million a second between two visits of the drain thread."""
 DRAIN_INTERVAL_NS = 40_000_000
 _RINGS_LIMIT_BYTES = 256 << 20
-_BATCH_LIMIT_BYTES = 256 << 20
+BATCH_BYTES = 256 << 20
 _SETTLE_S = 0.05
 _LIVE_PATIENCE_S = 2
 _STACKS_INTERVAL_S = 0.05
@@ -74,6 +74,8 @@ class Tracer:
     keep_batches: bool = True
     """Whether read() is going to be called."""
     ring_records: int = RING_RECORDS
+    batch_bytes: int = BATCH_BYTES
+    """Records that wait for read(), at most; what comes then is lost, and counted."""
     stacks: bool = False
     """Whether to take the stacks of whoever sends an interrupt or arms a timer, and of victims that
     lose their CPU for long."""
@@ -170,7 +172,7 @@ class Tracer:
             spool_fd=self.spool_fd,
             drain_cpu=self.housekeeping[0] if self.housekeeping else -1,
             drain_interval_ns=DRAIN_INTERVAL_NS,
-            batch_limit=_BATCH_LIMIT_BYTES if self.keep_batches else 0,
+            batch_limit=self.batch_bytes if self.keep_batches else 0,
         )
 
     def __exit__(
@@ -418,6 +420,14 @@ class Tracer:
         now_ns = time.monotonic_ns()
         opened, _ = self._session.open_records(now_ns)
         return now_ns, np.frombuffer(opened, self.layout.event)
+
+    def try_reads(self) -> None:
+        """Reads all that is read while the trace goes on, and forgets it. Raises what the kernel
+        refuses, as _native.TracerError or OSError."""
+        self.open_records()
+        self._session.cpu_counters()
+        self._session.programs()
+        self._session.stacks()
 
     @property
     def directory(self) -> TaskDirectory:

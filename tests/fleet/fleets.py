@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop.events.interruption import Flag, Interruptions, Source
+from noisetop.events.source_groups import group_label
 from noisetop.exporters.parquet_table import parquet_writer
 from noisetop.fleet.folder import Fleet, create_fleet
 from noisetop.fleet.rates import Rates, Table
 from noisetop.fleet.run import Anonymity
-from noisetop.fleet.source_groups import group_label
 from noisetop.fleet.write import write_run
 from noisetop.recording.open import open_recording
 from noisetop.recording.recording import Recording

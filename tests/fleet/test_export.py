@@ -17,6 +17,7 @@ import pytest
 
 from noisetop import cli
 from noisetop.errors import NoisetopError, UsageError
+from noisetop.events.source_groups import group_path
 from noisetop.exporters.parquet_table import parquet_writer
 from noisetop.flat_tables import all_tables
 from noisetop.flat_tables.schema import TEXT
@@ -25,7 +26,6 @@ from noisetop.fleet.compact import compact
 from noisetop.fleet.exchange import exchange
 from noisetop.fleet.folder import MARKER, Fleet, create_fleet, open_fleet, open_fleets
 from noisetop.fleet.run import Anonymity, parse_label, run_head
-from noisetop.fleet.source_groups import group_path
 from noisetop.fleet.tables import ALWAYS, fleet_tables
 from noisetop.fleet.write import write_run
 from noisetop.recording.open import open_recording

@@ -14,6 +14,7 @@ import pytest
 
 from noisetop.fleet.engines.spark import missing
 from tests.fleet.fleets import fleet_of, host
+from tests.fleet.test_checks import audit
 from tests.recordings import DATA
 
 GUIDE = Path(__file__).parents[2] / "docs/guide"
@@ -40,6 +41,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for day in range(4)
     ]
     fleet_of(path / "fleet", runs)
+    (path / "audits").mkdir()
+    for n in range(10):
+        audit(path / "audits", f"node-{n}", failing=n % 2 == 0)
     return path
 
 
@@ -72,6 +76,7 @@ def test_the_page_about_scale(folder: Path) -> None:
     assert (folder / "scale.svg").stat().st_size > 1000
 
 
+@pytest.mark.packaging
 @pytest.mark.skipif(missing() != "", reason=f"Spark of the page about fleets: {missing()}")
 def test_spark_of_the_page_about_fleets(folder: Path) -> None:
     (command,) = [one for one in commands("fleet.md") if one.endswith("--engine spark")]

@@ -292,6 +292,7 @@ def test_masters_are_those_of_spark() -> None:
     assert master_of("yarn", 1) == "yarn"
 
 
+@pytest.mark.packaging
 @pytest.mark.skipif(missing() != "", reason=f"Spark on two workers: {missing()}")
 def test_two_workers_of_spark_give_the_same_rows(tmp_path: Path) -> None:
     fleet = fleet_of(

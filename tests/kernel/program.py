@@ -52,9 +52,9 @@ def started(*arguments: str | Path, until: str) -> Iterator[subprocess.Popen[str
         process.communicate(timeout=PATIENCE_S)
 
 
-def wait_for(condition: Callable[[], bool], what: str) -> None:
+def wait_for(condition: Callable[[], bool], what: str, *, patience_s: float = PATIENCE_S) -> None:
     """Waits until something is so."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < end, f"waited in vain for {what}"
         time.sleep(0.02)

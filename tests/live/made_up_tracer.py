@@ -93,6 +93,10 @@ class MadeUpTracer:
         """Up to where records were given."""
         return START_NS + self.second * SECOND_NS
 
+    def comm(self, tid: int) -> str:
+        """What a short task is called."""
+        return f"s-{tid}"
+
     def records(self) -> Events:
         """Of the next second."""
         start_ns, first = self.now_ns, FIRST + self.second * self.tasks
@@ -100,7 +104,7 @@ class MadeUpTracer:
         tids = list(range(first, first + self.tasks))
         step_ns = SECOND_NS // (self.tasks + 2)
         times = [start_ns + (at + 1) * step_ns for at in range(self.tasks)]
-        comms = [f"s-{tid}" for tid in tids]
+        comms = [self.comm(tid) for tid in tids]
         stay = [DAEMON, KERNEL], ["daemon", "kdaemon"], [start_ns + 50_000, start_ns + 80_000]
         known = [VICTIM, *stay[0]], ["victim", *stay[1]], [start_ns] * 3
         short = tids, comms, times

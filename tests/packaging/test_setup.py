@@ -223,7 +223,7 @@ def test_pacman(machine: Machine, lists: bool, sync: str) -> None:
         ("dnf", "test", "elfutils iproute redis stress-ng tmux"),
         ("pacman", "test", "elfutils iproute2 redis stress-ng tmux"),
         ("apt-get", "viewers", "chromium"),
-        ("apt-get", "packaging", "debootstrap systemd"),
+        ("apt-get", "packaging", "debootstrap default-jre-headless golang-go prometheus systemd"),
         ("apt-get", "guests", "kmod python3-bpfcc qemu-system-x86 stress-ng"),
         ("dnf", "guests", "kmod python3-bcc qemu-system-x86-core stress-ng"),
         ("pacman", "guests", "kmod python-bcc qemu-system-x86 stress-ng"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from noisetop.cli import parse
+from noisetop.metrics.listen import parse_address
 from noisetop.session.flight_options import flight_options
 
 pytestmark = pytest.mark.packaging
@@ -48,3 +49,12 @@ def test_the_recorder_has_options_that_there_are() -> None:
     assert name == "record"
     assert options is not None
     assert (options.worst, args.output) == (10, Path("/var/lib/noisetop/worst"))
+
+
+def test_the_exporter_has_options_that_there_are() -> None:
+    [unit] = [unit for unit in UNITS if unit.stem == "noisetop-exporter"]
+    found = _PROGRAM.search(unit.read_text())
+    assert found
+    name, args = parse(shlex.split(found[2]))
+    assert name == "exporter"
+    assert parse_address(args.listen).is_loopback

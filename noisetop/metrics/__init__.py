@@ -1,0 +1,1 @@
+"""Metrics for Prometheus: what a running trace adds up to, as counters that never decrease."""
