@@ -118,8 +118,9 @@ def assert_same_moments(playback: Playback, live: list[Sample]) -> None:
     assert count > 10
     assert [one.interval for one in ours[:count]] == [one.interval for one in theirs[:count]]
     for one, other in zip(ours[:count], theirs[:count], strict=True):
-        assert [(part.source, part.start_ns, part.net_ns) for part in one.parts] == [
-            (part.source, part.start_ns, part.net_ns) for part in other.parts
+        # The live view has one name for the tasks that it can no longer tell apart.
+        assert [(part.start_ns, part.net_ns) for part in one.parts] == [
+            (part.start_ns, part.net_ns) for part in other.parts
         ]
 
 
