@@ -149,31 +149,32 @@ class TracerFeed:
         total_ns, whose = (self._total_start_ns, now_ns), self._cpu_victims(now_ns)
         self._causes.add(table, waits, start_ns, now_ns, whose)
         if self._moments is not None:
-            sources = self.tracer.reader.namer.sources
-            self._moments.add(table, sources, whose, self.tracer.directory)
+            reader = self.tracer.reader
+            lists = reader.namer.sources, reader.join.triggers
+            self._moments.add(table, *lists, whose, self.tracer.directory)
         total = self._between(self._counters_at_start, counters, *total_ns)
         latest = self._between(since_last, counters, start_ns, now_ns)
-        since_start = self._summary(
-            self._total, self._total_waits, self._total_victims, total_ns, total, whose
-        )
         sample = Sample(
-            total=since_start,
+            total=self._summary(
+                self._total, self._total_waits, self._total_victims, total_ns, total, whose
+            ),
             interval=self._summary(interval, waits, victims, (start_ns, now_ns), latest, whose),
             diagnosis=self._causes.latest,
             ended=ended,
-            moments=self._worst(since_start),
+            moments=self._worst(whose),
         )
         waits.clear()
         self._bound_memory(total.of(CALIBRATION))
         return sample
 
-    def _worst(self, since_start: Summary) -> tuple[WorstInterruption, ...] | None:
+    def _worst(self, whose: CpuVictims) -> tuple[WorstInterruption, ...] | None:
         """Those that are noise, where somebody wants to see them."""
         if self._moments is None or not self._moments_wanted.is_set():
             return None
         reader = self.tracer.reader
         worst = self._moments.worst(reader.namer.sources, reader.join.triggers)
-        return tuple(one for one in worst if not is_aside(since_start, one))
+        about = Summary(0, 0, (), directory=self.tracer.directory, cpu_victims=whose)
+        return tuple(one for one in worst if not is_aside(about, one))
 
     def _victims(self, now_ns: int, waits: WaitBook) -> dict[int, VictimTime]:
         """Where their time went in this interval; adds it and their waits to the totals. Tasks that

@@ -77,7 +77,9 @@ class Playback:
         """The longest intervals of noise that ended in these periods, longest first; without turns
         of victims and contention, as far as it is known whose the CPUs are. One that began before
         is whole where its interruptions ended in them."""
-        tables = self._index.ended(self._after_ns(first), self.periods.bounds_ns[until])
+        # Period by period, as what nothing accounts for comes behind the others of its period.
+        periods = range(first, until)
+        tables = [table for one in periods for table in self._tables(one, one + 1)]
         part = replace(self.recording, read_chunks=lambda: iter(tables), whole=self.recording)
         whose = self.cpu_victims(len(self.periods))
         if whose:

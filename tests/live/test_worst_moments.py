@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from noisetop.events.interruption import Interruptions, Source
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.task_names import TaskInfo
-from noisetop.live.worst_moments import PARTS_KEPT, WorstMoments
+from noisetop.live.worst_moments import LIVE_KEPT, PARTS_KEPT, WorstMoments
 from noisetop.recording.open import open_recording
 from noisetop.summary.worst import summarize_with_worst
 from tests.recordings import DATA, SOURCES, TRIGGERS, interruption, nested_tables, recording, table
@@ -20,7 +20,7 @@ _CUTS = st.lists(st.integers(0, 60), max_size=5)
 
 
 def _add(moments: WorstMoments, table: Interruptions, sources: Sequence[Source] = SOURCES) -> None:
-    moments.add(table, sources, {}, TaskDirectory())
+    moments.add(table, sources, TRIGGERS, {}, TaskDirectory())
 
 
 @given(nested_tables(), _CUTS)
@@ -75,5 +75,18 @@ def test_contention_is_no_moment() -> None:
     rows = table(*turns, interruption(900_000_000, 2_000, source=2))
     who = TaskDirectory({200: "program"}, {200: TaskInfo(200, 1, kernel=False, cgroup=0)})
     moments = WorstMoments()
-    moments.add(rows, SOURCES, {2: None}, who)
+    moments.add(rows, SOURCES, TRIGGERS, {2: None}, who)
     assert [one.interval.noise_ns for one in moments.worst(SOURCES, TRIGGERS)] == [2_000]
+
+
+def test_what_turns_out_to_be_contention_leaves_its_place() -> None:
+    turns = [interruption(at * 1_000_000, 500_000, source=4, tid=200) for at in range(60)]
+    disk = interruption(500_000_000, 600_000, source=2)
+    who = TaskDirectory({200: "program"}, {200: TaskInfo(200, 1, kernel=False, cgroup=0)})
+    moments = WorstMoments()
+    moments.add(table(*turns, disk), SOURCES, TRIGGERS, {}, who)
+    assert len(moments.worst(SOURCES, TRIGGERS)) == LIVE_KEPT
+    later = table(interruption(900_000_000, 2_000, source=2))
+    moments.add(later, SOURCES, TRIGGERS, {2: None}, who)
+    found = [one.interval.noise_ns for one in moments.worst(SOURCES, TRIGGERS)]
+    assert found == [600_000, 2_000]
