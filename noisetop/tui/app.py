@@ -305,6 +305,25 @@ class Dashboard(StatefulApp):
                 self._open(panel, row)
                 return
 
+    def _overlay_of(self, key: str) -> type[Panel[Any]] | None:
+        for panel in panels_of(self.kind):
+            if panel.PLACE is not Place.OVERLAY or panel.OPENED_ON is not None:
+                continue
+            own = self.own_keys.get(command_name(OPEN, panel.__name__))
+            names = [own or one.names for one in panel.KEYS if one.action == OPEN]
+            if key in ",".join(names).split(","):
+                return panel
+        return None
+
+    def opens(self, key: str) -> bool:
+        """See StatefulApp."""
+        return self._overlay_of(key) is not None
+
+    def open_overlay(self, key: str) -> None:
+        """See StatefulApp."""
+        if (panel := self._overlay_of(key)) is not None:
+            self._open(panel)
+
     def _open(self, panel: type[Panel[Any]], row: object = None) -> None:
         opened = panel()
         opened.opened_on = row

@@ -85,7 +85,11 @@ class OverlayScreen(ModalScreen[None]):
         self._show_heading(self.panel.heading)
 
     def on_key(self, event: events.Key) -> None:
-        """Its own key closes what it opened."""
+        """Its own key closes what it opened, that of another overlay opens that in its place."""
         if event.key in self._keys:
             event.stop()
             self.dismiss()
+        elif event.key not in self.active_bindings and self.panel.dashboard.opens(event.key):
+            event.stop()
+            self.dismiss()
+            self.panel.dashboard.open_overlay(event.key)

@@ -131,6 +131,14 @@ class StatefulApp(App[bool]):
         """The noise of the CPUs over time, by number of the period or sample."""
         raise NotImplementedError
 
+    def opens(self, key: str) -> bool:
+        """Whether a key opens an overlay, whatever is shown."""
+        raise NotImplementedError
+
+    def open_overlay(self, key: str) -> None:
+        """Opens the overlay of a key that opens() one."""
+        raise NotImplementedError
+
     def show_period(self, number: int) -> bool:
         """Shows a period of the columns. False: its figures are gone."""
         raise NotImplementedError

@@ -131,6 +131,17 @@ async def test_filter_while_typing_then_keep_then_clear() -> None:
         assert len(labels(app)) == 3
 
 
+async def test_the_key_of_another_overlay_opens_that_in_its_place() -> None:
+    async with dashboard(FakeFeed(sample(summary(cpu(1, source(*DISK)))))) as (app, pilot):
+        await shown(app, pilot)
+        for key, name in (("f", "Flame"), ("W", "MomentTable"), ("v", "Victims"), ("h", "Help")):
+            await pilot.press(key)
+            await until(pilot, lambda name=name: type(overlay(app)).__name__ == name)
+            assert len(app.screen_stack) == 2
+        await pilot.press("h")
+        await until(pilot, lambda: overlay(app) is None)
+
+
 async def test_pause_freezes_the_tables_but_not_the_time() -> None:
     samples = growing((1, 2), [TICK], 4)
     feed = FakeFeed(*samples[:2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -82,8 +83,10 @@ def verdict_parts(
 ) -> Parts:
     """Text with what colours it, at most ``width`` cells; ``moments``: the longest intervals of a
     recording, whose parts are known."""
-    loss, worst, trust = _lost(summary, everywhere), _worst(everywhere), _trust(summary, everywhere)
-    culprit = _culprit(summary, everywhere, moments)
+    loss, trust = _lost(summary, everywhere), _trust(summary, everywhere)
+    longest = max(map(_longest, summary.cpus), key=lambda one: one.noise_ns, default=None)
+    worst = _worst(longest)
+    culprit = _culprit(summary, longest, moments)
     fixed = [*loss, (_GAP, None), *worst] if worst else loss
     room = width - sum(cell_len(text) for text, _ in fixed)
     trust_width = cell_len(_GAP) + sum(cell_len(text) for text, _ in trust)
@@ -110,22 +113,38 @@ def _lost(summary: Summary, everywhere: CpuSummary) -> Parts:
     return [(words, severity)]
 
 
-def _worst(everywhere: CpuSummary) -> Parts:
+class _Longest(NamedTuple):
+    """An interval of noise on one CPU."""
+
+    noise_ns: int
+    start_ns: int
+    cpu: CpuSummary
+
+
+def _longest(cpu: CpuSummary) -> _Longest:
+    """The longest interval, or, where there is more in it than all noise of others, as turns of
+    victims are intervals too, the longest interruption."""
+    if cpu.max_single_ns <= cpu.external_ns:
+        return _Longest(cpu.max_single_ns, cpu.max_single_start_ns, cpu)
+    largest = max(cpu.external, key=lambda one: one.max_ns, default=None)
+    return _Longest(largest.max_ns, largest.max_start_ns, cpu) if largest else _Longest(0, 0, cpu)
+
+
+def _worst(longest: _Longest | None) -> Parts:
     """``worst 13.3 ms``."""
-    if not everywhere.max_single_ns:
+    if longest is None or not longest.noise_ns:
         return []
-    return [(f"worst {format_ns(everywhere.max_single_ns)}", None)]
+    return [(f"worst {format_ns(longest.noise_ns)}", None)]
 
 
-def _culprit(summary: Summary, everywhere: CpuSummary, moments: Sequence[WorstInterruption]) -> str:
+def _culprit(
+    summary: Summary, longest: _Longest | None, moments: Sequence[WorstInterruption]
+) -> str:
     """CPU and largest part of the longest interval; the moment where no longest interruption of a
     source lies in it, as of one that is made of many."""
-    start_ns, length_ns = everywhere.max_single_start_ns, everywhere.max_single_ns
-    if not length_ns:
+    if longest is None or not longest.noise_ns:
         return ""
-    cpu = next((one for one in summary.cpus if one.max_single_start_ns == start_ns), None)
-    if cpu is None:
-        return ""
+    start_ns, length_ns, cpu = longest.start_ns, longest.noise_ns, longest.cpu
     at = start_ns, cpu.cpu
     told = (one for one in moments if (one.interval.start_ns, one.interval.cpu) == at)
     if (moment := next(told, None)) and moment.parts:
@@ -133,7 +152,7 @@ def _culprit(summary: Summary, everywhere: CpuSummary, moments: Sequence[WorstIn
         return f"CPU {cpu.cpu} {label_of(part.source)}"
     inside = [
         one
-        for one in cpu.sources
+        for one in cpu.external
         if start_ns <= one.max_start_ns <= start_ns + length_ns and one.max_ns
     ]
     largest = max(inside, key=lambda one: one.max_ns, default=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,6 +37,13 @@ def test_a_stretch_of_many_parts_is_told_by_its_moment() -> None:
     start_ns = START_NS + SECOND_NS // 4
     one = summary(cpu(1, parts, max_single_ns=18_000, max_single_start_ns=start_ns))
     assert "worst 18.0 µs: CPU 1 at 0.250 s" in words(one)
+
+
+def test_turns_of_others_are_not_the_worst() -> None:
+    turn = replace(source("thread", "bench", durations_ns=[9_000_000]), aside="contention")
+    one = summary(cpu(1, turn, source(*DISK, durations_ns=[40_000]), max_single_ns=9_040_000))
+    assert "worst 40.0 µs: CPU 1 irq › 36 virtio1-req.0" in words(one)
+    assert "worst" not in words(summary(cpu(1, turn, max_single_ns=9_000_000)))
 
 
 def test_no_noise_is_said() -> None:
