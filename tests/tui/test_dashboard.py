@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from noisetop.counters.losses import Losses
@@ -131,12 +133,16 @@ async def test_filter_while_typing_then_keep_then_clear() -> None:
         assert len(labels(app)) == 3
 
 
+def is_open(app: Dashboard, name: str) -> bool:
+    return type(overlay(app)).__name__ == name
+
+
 async def test_the_key_of_another_overlay_opens_that_in_its_place() -> None:
     async with dashboard(FakeFeed(sample(summary(cpu(1, source(*DISK)))))) as (app, pilot):
         await shown(app, pilot)
         for key, name in (("f", "Flame"), ("W", "MomentTable"), ("v", "Victims"), ("h", "Help")):
             await pilot.press(key)
-            await until(pilot, lambda name=name: type(overlay(app)).__name__ == name)
+            await until(pilot, partial(is_open, app, name))
             assert len(app.screen_stack) == 2
         await pilot.press("h")
         await until(pilot, lambda: overlay(app) is None)
