@@ -33,7 +33,7 @@ def test_what_is_remembered_and_told_does_not_grow_with_the_tasks() -> None:
     tracer = MadeUpTracer(TASKS)
     most: dict[str, int] = {}
     objects = []
-    for turn, (sample, _) in enumerate(islice(samples(tracer), 30)):
+    for turn, (sample, _) in enumerate(islice(samples(tracer), 24)):
         [total], [interval] = sample.total.cpus, sample.interval.cpus
         told = {
             "told sources": max(len(total.sources), len(interval.sources)),
