@@ -135,7 +135,7 @@ def test_other():
 """
 
 
-@pytest.mark.parametrize(("options", "passed"), [((), 2), (("--thorough",), 3)])
+@pytest.mark.parametrize(("options", "passed"), [((), 1), (("--thorough",), 2)])
 def test_thorough_adds_draws_and_sizes(
     inner: pytest.Pytester, options: tuple[str, ...], passed: int
 ) -> None:

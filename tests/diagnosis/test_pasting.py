@@ -70,7 +70,9 @@ def pasted(text: str, programs: Path) -> set[str]:
         ["/bin/sh", "-c", re.sub(r"> /(proc|sys)/\S+", "> /dev/null", text)],
         cwd=folder,
         env={"PATH": str(programs), "LOG": str(log)},
-        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         check=False,
         timeout=20,
     )
