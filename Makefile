@@ -22,11 +22,13 @@ ROOT := $(filter 0,$(shell id -u))
 # Under sudo nothing of root's is to stay behind in the user's folder.
 AS_ROOT := $(if $(ROOT),env,sudo env PYTHONDONTWRITEBYTECODE=1)
 # What needs neither kernel, browser nor network runs side by side; so do those tests of the kernel that measure
-# nothing. The others run one by one.
-PURE_TESTS := $(BIN)/pytest -n auto -m 'not kernel and not viewer and not packaging' $(ARGS)
+# nothing. The others run one by one. With worksteal a worker keeps the tests of a file, and what they share.
+PURE_TESTS := $(BIN)/pytest -n auto --dist worksteal -m 'not kernel and not viewer and not packaging' $(ARGS)
 KERNEL_TESTS := $(BIN)/pytest -p no:cacheprovider -m 'kernel and not packaging and not story and
 SIDE_BY_SIDE := $(KERNEL_TESTS) side_by_side' -n auto $(ARGS)
 ONE_BY_ONE := $(KERNEL_TESTS) not side_by_side' $(ARGS)
+# Each worker and each process that a test starts would compile everything again.
+WRITE_BYTECODE := PYTHONDONTWRITEBYTECODE=
 WITH_KERNEL := $(AS_ROOT) NOISETOP_MUST_RUN=kernel
 # Runs a part of the tests. One in which none was chosen, status 5, counts only if that goes for all.
 KEEP := status=5; keep() { "$$@"; local end=$$?; [ $$end -eq 5 ] || [ $$status -ne 5 -a $$end -eq 0 ] || status=$$end; }
@@ -48,7 +50,7 @@ test: $(TOOLS) ## the tests that this machine can run, those of the kernel among
 	@packaging/prepare test
 	@$(KEEP); \
 	memory=$$(mktemp -d /dev/shm/noisetop-test.XXXXXX 2>/dev/null || mktemp -d); \
-	keep env TMPDIR=$$memory $(PURE_TESTS); \
+	keep env TMPDIR=$$memory $(WRITE_BYTECODE) $(PURE_TESTS); \
 	rm -rf "$$memory"; \
 	if [ -z '$(ROOT)' ] && { sudo -n true 2>/dev/null || sudo -v 2>/dev/null; }; then \
 		keep $(WITH_KERNEL) $(SIDE_BY_SIDE); \
@@ -81,8 +83,8 @@ test-packaging: $(TOOLS) ## set-up on made-up machines, the wheel where there is
 	@$(AS_ROOT) $(BIN)/python -m pytest -p no:cacheprovider -m packaging $(ARGS)
 
 .PHONY: test-thorough
-test-thorough: $(TOOLS) ## the tests with made-up input, with twenty times as many examples
-	@$(BIN)/pytest -n auto --thorough -m generated $(ARGS)
+test-thorough: $(TOOLS) ## the tests with made-up input, with forty times as many examples and every draw
+	@env $(WRITE_BYTECODE) $(BIN)/pytest -n auto --thorough -m generated $(ARGS)
 
 .PHONY: fuzz
 fuzz: $(TOOLS) ## damaged and forged files through every command that reads one, under sanitizers: make fuzz TIME=60s

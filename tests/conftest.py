@@ -31,7 +31,9 @@ _SYS_BPF = {"x86_64": 321, "aarch64": 280}
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declares --thorough."""
     parser.addoption(
-        "--thorough", action="store_true", help="twenty times as many examples of made-up input"
+        "--thorough",
+        action="store_true",
+        help="forty times as many examples of made-up input, and every draw and size of it",
     )
 
 
@@ -41,10 +43,16 @@ def pytest_configure(config: pytest.Config) -> None:
         from hypothesis import settings
     except ImportError:  # in a guest, which runs tests of the kernel only
         return
-    count = 1000 if config.getoption("--thorough") else 50
+    count = 1000 if config.getoption("--thorough") else 25
     # How long one takes says more about the machine.
     settings.register_profile("noisetop", max_examples=count, deadline=None)
     settings.load_profile("noisetop")
+
+
+@pytest.fixture(scope="session")
+def thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether sizes and numbers of draws are the full ones, for tests that take long with them."""
+    return bool(request.config.getoption("--thorough"))
 
 
 def _bpf_is_allowed() -> bool:
@@ -91,10 +99,22 @@ def _must_run() -> set[str]:
     return set(os.environ.get(MUST_RUN, "").split())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def _is_generated(item: pytest.Item) -> bool:
+    return (
+        hasattr(getattr(item, "obj", None), "hypothesis")
+        or "thorough" in getattr(item, "fixturenames", ())
+        or item.get_closest_marker("thorough") is not None
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if hasattr(getattr(item, "obj", None), "hypothesis"):
+        if _is_generated(item):
             item.add_marker(pytest.mark.generated)
+    if not config.getoption("--thorough"):
+        left_out = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     of_kernel = [item for item in items if item.get_closest_marker("kernel")]
     obstacle = kernel_obstacle() if of_kernel else None
     if obstacle is not None:

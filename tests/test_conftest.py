@@ -37,7 +37,10 @@ def load_conftest() -> ModuleType:
 def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A test suite with this project's conftest; its tests are the test's to write."""
     monkeypatch.delenv("NOISETOP_MUST_RUN", raising=False)
-    pytester.makeini("[pytest]\nmarkers =\n kernel: on the real kernel\n viewer: in a browser\n")
+    pytester.makeini(
+        "[pytest]\nmarkers =\n kernel: on the real kernel\n viewer: in a browser\n"
+        " generated: made up\n thorough: one more draw\n"
+    )
     return pytester
 
 
@@ -99,7 +102,7 @@ from hypothesis import given, settings, strategies as st
 
 tried = []
 
-@settings(max_examples=settings().max_examples // 10)
+@settings(max_examples=settings().max_examples // 5)
 @given(st.integers())
 def test_any_number(number):
     tried.append(number)
@@ -109,12 +112,37 @@ def test_how_many():
 """
 
 
-@pytest.mark.parametrize(("options", "times"), [((), 1), (("--thorough",), 20)])
-def test_thorough_tries_twenty_times_as_much(
+@pytest.mark.parametrize(("options", "times"), [((), 1), (("--thorough",), 40)])
+def test_thorough_tries_forty_times_as_much(
     inner: pytest.Pytester, options: tuple[str, ...], times: int
 ) -> None:
     inner.makepyfile(HOSTILE_TESTS.format(times=times))
     run(inner, *options, obstacle=None).assert_outcomes(passed=2)
+
+
+DRAWS = """
+import pytest
+
+@pytest.mark.parametrize("draw", [1, pytest.param(2, marks=pytest.mark.thorough)])
+def test_draw(draw):
+    pass
+
+def test_size(thorough, request):
+    assert thorough == request.config.getoption("--thorough")
+
+def test_other():
+    pass
+"""
+
+
+@pytest.mark.parametrize(("options", "passed"), [((), 1), (("--thorough",), 2)])
+def test_thorough_adds_draws_and_sizes(
+    inner: pytest.Pytester, options: tuple[str, ...], passed: int
+) -> None:
+    """The verb that is thorough finds their tests by the marker of what is made up."""
+    inner.makepyfile(DRAWS)
+    found = run(inner, "-m", "generated", *options, obstacle=None)
+    found.assert_outcomes(passed=passed, deselected=4 - passed)
 
 
 def test_each_marker_is_named_for_itself(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,20 +12,17 @@ import pytest
 from noisetop.machine import system
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.tracing import privileges
+from tests.in_process import PROGRAM, run_in_process
 
-PROGRAM = Path(sys.executable).with_name("noisetop")
 ABSENT_PID = "999999999"
-
-
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PROGRAM, *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
 
 
 def fails(status: int, *arguments: str | Path) -> str:
     """Runs it; the one line that it must say."""
-    done = run(*arguments)
+    return line_of(run_in_process(*arguments), status)
+
+
+def line_of(done: subprocess.CompletedProcess[str], status: int) -> str:
     assert done.returncode == status, done.stderr
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
@@ -58,6 +54,24 @@ def fails(status: int, *arguments: str | Path) -> str:
 )
 def test_usage(arguments: tuple[str, ...], line: str) -> None:
     assert fails(2, *arguments) == line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "line"),
+    [
+        (("-p", ABSENT_PID), 2, f"there is no process {ABSENT_PID}: see ps -e"),
+        (("recrod",), 2, "there is no command 'recrod': did you mean noisetop record?"),
+        (("report", os.devnull), 1, f"{os.devnull} is not a file: give a recording"),
+        (("export", os.devnull, "-o", "x.svg"), 1, f"{os.devnull} is not a file"),
+    ],
+)
+def test_a_process_of_its_own_says_the_same(
+    arguments: tuple[str, ...], status: int, line: str
+) -> None:
+    done = subprocess.run(
+        [PROGRAM, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert line_of(done, status).startswith(line)
 
 
 def test_absent_cpu() -> None:
@@ -96,7 +110,8 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     assert fails(2, "record", "-o", missing).startswith(f"folder {missing.parent} does not exist")
     assert fails(2, "record", "-o", there) == f"{there} exists: choose another name or add --force"
     assert there.read_text() == "precious"
-    assert fails(2, "record", "-o", tmp_path).startswith(f"{tmp_path} is a folder")
+    for folder in (tmp_path, "/", "."):
+        assert fails(2, "record", "-o", folder) == f"{folder} is a folder: give a file name"
     assert "what format is" in fails(2, "record", "-o", tmp_path / "trace.xyz")
     assert [file.name for file in tmp_path.iterdir()] == ["there.json"]
 

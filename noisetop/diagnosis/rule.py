@@ -22,13 +22,15 @@ Pattern = tuple[str, ...]
 Subject = Callable[[Share], str]
 """Which of several findings of a rule a share belongs to."""
 
+_WILDCARD = re.compile(r"[*?\[]")
 _SUFFIX = re.compile(r"\.(isra|constprop|cold|part|llvm)\.[\w.]*$|\.cold$")
 
 
 # Every rule looks at every share: names come again far more often than there are names.
 @functools.lru_cache(maxsize=1 << 16)
 def _is_like(pattern: str, name: str) -> bool:
-    return fnmatchcase(_SUFFIX.sub("", name), pattern)
+    own = _SUFFIX.sub("", name)
+    return fnmatchcase(own, pattern) if _WILDCARD.search(pattern) else own == pattern
 
 
 def matches(pattern: Pattern, path: Path) -> bool:
@@ -57,10 +59,13 @@ class Match:
 
     def claimed(self, shares: Iterable[Share]) -> list[Share]:
         """Those of the shares that the row claims."""
+        first = {pattern[0] for pattern in self.paths}
         like: dict[Path, bool] = {}  # paths come again for each CPU and trigger
         found = []
         for share in shares:
             path = share.cause
+            if path[0] not in first:  # a class has no wildcard, and most rules are about one
+                continue
             if path not in like:
                 like[path] = self._like(path)
             if like[path] and not share.poses and self._sent(share) and self._whose(share):

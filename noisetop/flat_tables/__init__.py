@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 
 from noisetop.errors import UsageError
 from noisetop.flat_tables.schema import FlatTable
@@ -12,12 +15,13 @@ EVENTS = "events"
 """The table that is written where none is named."""
 
 
-def all_tables() -> dict[str, FlatTable]:
+@cache
+def all_tables() -> Mapping[str, FlatTable]:
     """Every table by its name, in the order of the names."""
     modules = sorted(module.name for module in pkgutil.iter_modules(__path__))
     loaded = (importlib.import_module(f"{__name__}.{name}") for name in modules)
     tables: list[FlatTable] = [one.TABLE for one in loaded if hasattr(one, "TABLE")]
-    return {table.name: table for table in tables}
+    return MappingProxyType({table.name: table for table in tables})
 
 
 def table_named(name: str) -> FlatTable:

@@ -17,6 +17,8 @@ _FLOOR_NS = 1_000
 _MOST_UNITS = 50
 """More hosts are put into so many groups, each of which is permuted as one."""
 _PERMUTATIONS = 2_000
+_CELLS = 1 << 16
+"""Of series that are permuted at a time; more would leave the cache of a CPU."""
 _SEED = 20_240_601
 """Fixed, so that the same fleet gives the same answer every time."""
 
@@ -94,25 +96,25 @@ def _series(rates: Rates[tuple[str, str]], days: list[str], logs: Table) -> Tabl
 
 def _largest(series: Table) -> tuple[Table, Numbers]:
     """Of each source the largest Welch t between all earlier and all later days, and the first of
-    the later days."""
+    the later days. Series may have axes before those of unit, day and source."""
     known = ~np.isnan(series)
     filled = np.where(known, series, 0)
-    count = known.sum(axis=0).cumsum(axis=0).astype(np.float64)
-    sums, squares = filled.sum(axis=0).cumsum(axis=0), (filled**2).sum(axis=0).cumsum(axis=0)
-    before, after = count[:-1], count[-1] - count[:-1]
-    first, last = sums[:-1], sums[-1] - sums[:-1]
+    count = known.sum(axis=-3).cumsum(axis=-2).astype(np.float64)
+    sums, squares = (one.sum(axis=-3).cumsum(axis=-2) for one in (filled, filled**2))
+    before, first = count[..., :-1, :], sums[..., :-1, :]
+    after, last = count[..., -1:, :] - before, sums[..., -1:, :] - first
     variance = np.zeros_like(first)
     for n, total, square in (
-        (before, first, squares[:-1]),
-        (after, last, squares[-1] - squares[:-1]),
+        (before, first, squares[..., :-1, :]),
+        (after, last, squares[..., -1:, :] - squares[..., :-1, :]),
     ):
         deviations = np.maximum(square - total**2 / np.maximum(n, 1), 0)
         variance += deviations / (np.maximum(n - 1, 1) * np.maximum(n, 1))
     difference = np.abs(last / np.maximum(after, 1) - first / np.maximum(before, 1))
     enough = (before > 1) & (after > 1)
     t = np.where(enough, difference / np.sqrt(np.maximum(variance, 1e-12)), 0)
-    split: Numbers = t.argmax(axis=0) + 1
-    return t.max(axis=0), split
+    split: Numbers = t.argmax(axis=-2) + 1
+    return t.max(axis=-2), split
 
 
 def _permuted_p(series: Table, observed: Table, rounds: int) -> Table:
@@ -121,19 +123,23 @@ def _permuted_p(series: Table, observed: Table, rounds: int) -> Table:
     missing = np.isnan(series[:, :, 0])
     places = np.arange(series.shape[1])
     reached = np.zeros(len(observed))
-    for _ in range(rounds):
-        order = _shuffled(rng, missing, places)
-        drawn = np.take_along_axis(series, order[:, :, None], axis=1)
-        reached += _largest(drawn)[0] >= observed * (1 - 1e-9)
+    at_once = max(1, _CELLS // series.size)
+    for done in range(0, rounds, at_once):
+        order = _shuffled(rng, missing, places, min(at_once, rounds - done))
+        drawn = np.take_along_axis(series[None], order[..., None], axis=2)
+        reached += (_largest(drawn)[0] >= observed * (1 - 1e-9)).sum(axis=0)
     p: Table = (1 + reached) / (1 + rounds)
     return p
 
 
-def _shuffled(rng: np.random.Generator, missing: npt.NDArray[np.bool_], places: Numbers) -> Numbers:
-    """Of each unit an order of its days, in which those that it lacks have their own place."""
-    drawn = rng.random(missing.shape)
-    known_first = np.argsort(np.where(missing, 2.0, 0.0) + drawn * ~missing + 0, axis=1)
+def _shuffled(
+    rng: np.random.Generator, missing: npt.NDArray[np.bool_], places: Numbers, count: int
+) -> Numbers:
+    """``count`` times, of each unit, an order of its days in which those that it lacks have their
+    own place."""
+    drawn = rng.random((count, *missing.shape))
+    known_first = np.argsort(np.where(missing, 2.0, 0.0) + drawn * ~missing + 0, axis=-1)
     targets = np.argsort(np.where(missing, len(places), 0) + places, axis=1)
     order = np.empty_like(known_first)
-    np.put_along_axis(order, targets, known_first, axis=1)
+    np.put_along_axis(order, np.broadcast_to(targets, order.shape), known_first, axis=-1)
     return order

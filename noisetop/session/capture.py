@@ -13,7 +13,7 @@ from pathlib import Path
 
 from noisetop.counters.calibration import CALIBRATION
 from noisetop.counters.left_out import LEFT_OUT
-from noisetop.errors import NoisetopError
+from noisetop.errors import NoisetopError, UsageError
 from noisetop.exporters import RecordingOutput, recording_output
 from noisetop.machine import system
 from noisetop.recording.noise_so_far import NoiseSoFar
@@ -47,6 +47,8 @@ class Capture:
     _writer: SpoolWriter = field(init=False)
 
     def __post_init__(self) -> None:
+        if not self.path.name:  # "/" and "."
+            raise UsageError(f"{self.path} is a folder: give a file name")
         self._file = SpoolFile(self.path.with_name(self.path.name + PARTIAL), self.force)
 
     @property

@@ -70,7 +70,9 @@ def pasted(text: str, programs: Path) -> set[str]:
         ["/bin/sh", "-c", re.sub(r"> /(proc|sys)/\S+", "> /dev/null", text)],
         cwd=folder,
         env={"PATH": str(programs), "LOG": str(log)},
-        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         check=False,
         timeout=20,
     )
@@ -120,6 +122,7 @@ def cases(tmp_path: Path, name: str) -> Iterator[Evidence]:
 def test_a_name_in_a_command_that_is_pasted_runs_nothing(
     name: str, tmp_path: Path, shell: Path
 ) -> None:
+    seen: set[str] = set()
     for known in cases(tmp_path / "root", name):
         diagnosis = diagnose(known)
         texts = [
@@ -129,8 +132,9 @@ def test_a_name_in_a_command_that_is_pasted_runs_nothing(
         ]
         told = [one for one in (*texts, *printed(diagnosis)) if re.search("touch|reboot", one)]
         assert len(told) > 10
-        for text in told:
+        for text in set(told) - seen:
             assert pasted(text, shell) <= TYPED, text
+        seen.update(told)
 
 
 def test_a_shell_does_run_what_is_not_quoted(shell: Path) -> None:

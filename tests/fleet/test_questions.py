@@ -313,11 +313,15 @@ def test_two_workers_of_spark_give_the_same_rows(tmp_path: Path) -> None:
     assert answers[0] == answers[1]
 
 
-DRAWS = 20
+def draws(few: int, all_of_them: int) -> list[Any]:
+    """Numbers of draws: a few, and with --thorough all of them."""
+    rest = (pytest.param(draw, marks=pytest.mark.thorough) for draw in range(few, all_of_them))
+    return [*range(few), *rest]
 
 
-@pytest.mark.parametrize("draw", range(DRAWS))
+@pytest.mark.parametrize("draw", draws(5, 20))
 def test_no_draw_has_a_false_finding_and_all_have_the_planted_ones(draw: int) -> None:
+    """20 draws of 20 with --thorough, else 5 of 5."""
     first = 1000 * (draw + 1)
     made = [
         ((n % 2 == 1, f"node-{n}"), host(first + n, blocks=20, slower={TICK: 1.5} if n % 2 else {}))
@@ -349,8 +353,9 @@ def test_no_draw_has_a_false_finding_and_all_have_the_planted_ones(draw: int) ->
     assert not compare_cohorts(halves, 0.05).changed
 
 
-@pytest.mark.parametrize("draw", range(DRAWS // 4))
+@pytest.mark.parametrize("draw", draws(2, 5))
 def test_no_draw_has_a_false_trend(draw: int) -> None:
+    """5 draws of 5 with --thorough, else 2 of 2."""
     made = [
         ((f"2026-11-{day + 1:02}", f"node-{n}"), host(500 * draw + n, day=day, blocks=8))
         for n in range(6)
@@ -364,10 +369,12 @@ def test_days_that_a_host_lacks_stay_where_they_are() -> None:
     from noisetop.fleet.trend import _shuffled
 
     missing_days = np.random.default_rng(1).random((40, 9)) < 0.3
-    order = _shuffled(np.random.default_rng(2), missing_days, np.arange(9))
-    assert (np.sort(order, axis=1) == np.arange(9)).all()
-    drawn = np.take_along_axis(missing_days, order, axis=1)
-    np.testing.assert_array_equal(drawn, missing_days)
+    orders = _shuffled(np.random.default_rng(2), missing_days, np.arange(9), 3)
+    for order in orders:
+        assert (np.sort(order, axis=1) == np.arange(9)).all()
+        drawn = np.take_along_axis(missing_days, order, axis=1)
+        np.testing.assert_array_equal(drawn, missing_days)
+    assert (orders[0] != orders[1]).any()
 
 
 def test_a_threshold_is_that_of_all_tests_together() -> None:

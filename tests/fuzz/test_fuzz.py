@@ -34,8 +34,9 @@ def test_nothing_is_wrong_with_a_mutant(tmp_path: Path, number: int) -> None:
 
 
 def test_a_number_gives_the_same_mutant_every_time() -> None:
+    again = originals()
     for number in range(20):
-        assert mutant(number, FILES).content == mutant(number, originals()).content
+        assert mutant(number, FILES).content == mutant(number, again).content
 
 
 @pytest.mark.parametrize("name", ["raw", "raw of 0.2"])

@@ -104,14 +104,16 @@ def shares(load: Load, calibration: Calibration, length_ns: int) -> tuple[float,
 
 
 def test_cost_is_what_a_spinning_thread_loses(stopper: Stopper) -> None:
-    """The round in the middle counts: where a machine's speed changes, one or two are off."""
+    """The round in the middle of five counts: where a machine's speed changes, one or two are off.
+    When three agree, it is one of them, whatever the others say."""
     rounds = 5
-    ratios = []
-    for _ in range(rounds):
+    ratios: list[float] = []
+    while len(ratios) < rounds and sum(LEAST <= one <= MOST for one in ratios) <= rounds // 2:
         net, cost = shares(MIXTURE, calibrated(stopper), SECOND_NS)
         ratios.append(cost)
         print(f"of the gaps: net {net:.2f}, cost {cost:.2f}")
-    assert LEAST <= sorted(ratios)[rounds // 2] <= MOST, ratios
+    agree = sum(LEAST <= one <= MOST for one in ratios)
+    assert agree > rounds // 2 or LEAST <= sorted(ratios)[len(ratios) // 2] <= MOST, ratios
 
 
 @pytest.mark.story

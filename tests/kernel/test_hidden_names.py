@@ -14,6 +14,7 @@ from tests.kernel.program import PROGRAM
 
 pytestmark = [
     pytest.mark.kernel,
+    pytest.mark.side_by_side,
     pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv of util-linux"),
 ]
 
@@ -24,7 +25,7 @@ WITHOUT = ("setpriv", "--bounding-set=-syslog,-sys_admin", "--inh-caps=-syslog,-
 def test_addresses_stand_for_functions(tmp_path: Path) -> None:
     file = tmp_path / "a.noisetop"
     done = subprocess.run(
-        [*WITHOUT, PROGRAM, "record", "-c", str(CPU), "-d", "2s", "-o", file],
+        [*WITHOUT, PROGRAM, "record", "-c", str(CPU), "-d", "1s", "-o", file],
         capture_output=True,
         text=True,
         check=False,

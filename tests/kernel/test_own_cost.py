@@ -39,7 +39,7 @@ def test_it_is_about_what_the_kernel_counts(load: tuple[str, ...]) -> None:
         tracer.stop_window()
         took_ns = tracer._run_time_and_records()[0] - before_ns
         os.close(stats_fd)
-        tracer.read()
+        tracer.read_records()
         cost = tracer.window_counters().of(OVERHEAD)
     assert cost.records > 0
     assert cost.bpf_ns is not None

@@ -90,7 +90,7 @@ def test_a_process_started_again_and_again_is_told_with_who_starts_it(tmp_path: 
 
 def test_victims_and_culprits_have_their_process_when_it_is_gone(tmp_path: Path) -> None:
     file = tmp_path / "a.noisetop"
-    arguments = ("record", "-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "-d", "2s", "-q")
+    arguments = ("record", "-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "-d", "1s", "-q")
     with workload("compete", VICTIM_CPU, SENDER_CPU, 100) as pid:
         assert run(*arguments, "-o", file).returncode == 0
     document = reported(file)
@@ -121,7 +121,7 @@ def test_another_noisetop_is_another_task_and_ours_is_ours(tmp_path: Path) -> No
     """Both go by one name; each keeps house on the CPU that the first one watches."""
     ours, theirs = tmp_path / "a.noisetop", tmp_path / "b.noisetop"
     other = ("record", "-c", str(SENDER_CPU), "-H", str(VICTIM_CPU), "-o", theirs)
-    watch = ("record", "-c", str(VICTIM_CPU), "-d", "2s", "-q")
+    watch = ("record", "-c", str(VICTIM_CPU), "-d", "1s", "-q")
     with workload("timerfd", VICTIM_CPU, SENDER_CPU, 100), started(*other, until="recording"):
         assert run(*watch, "-H", str(SENDER_CPU), "-o", ours).returncode == 0
         assert noisetops(reported(ours)) == {("thread", "noisetop")}

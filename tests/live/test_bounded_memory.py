@@ -33,7 +33,7 @@ def test_what_is_remembered_and_told_does_not_grow_with_the_tasks() -> None:
     tracer = MadeUpTracer(TASKS)
     most: dict[str, int] = {}
     objects = []
-    for turn, (sample, _) in enumerate(islice(samples(tracer), 30)):
+    for turn, (sample, _) in enumerate(islice(samples(tracer), 20)):
         [total], [interval] = sample.total.cpus, sample.interval.cpus
         told = {
             "told sources": max(len(total.sources), len(interval.sources)),
@@ -43,7 +43,7 @@ def test_what_is_remembered_and_told_does_not_grow_with_the_tasks() -> None:
         }
         for name, count in {**told, **rows_of(tracer)}.items():
             most[name] = max(most.get(name, 0), count)
-        if turn % 8 == 7:
+        if turn % 5 == 4:
             del sample, total, interval
             gc.collect()
             objects.append(len(gc.get_objects()))
@@ -76,7 +76,7 @@ def test_no_sum_changes_and_what_stays_keeps_its_name() -> None:
 
 
 def test_live_equals_recorded_but_for_names() -> None:
-    seconds, live, recorded = 12, MadeUpTracer(TASKS), MadeUpTracer(TASKS)
+    seconds, live, recorded = 9, MadeUpTracer(TASKS), MadeUpTracer(TASKS)
     *_, (sample, _) = islice(samples(live), seconds)
     reader = recorded.reader
     directory = TaskDirectory(reader.tasks, reader.task_names.infos)

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from noisetop.session.notice import notice
+from tests.in_process import run_in_process
 
-PROGRAM = Path(sys.executable).with_name("noisetop")
 HOSTILE = "\x1b]0;x\x07\x1b[2J\u202e"
 
 
@@ -29,7 +25,7 @@ def test_names_in_a_message_are_harmless(capsys: pytest.CaptureFixture[str]) -> 
     ],
 )
 def test_names_in_an_error_are_harmless(arguments: tuple[str, ...]) -> None:
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
+    done = run_in_process(*arguments)
     [line] = done.stderr.splitlines()
     assert line.isascii()
     assert line.isprintable()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.gaps.results import spin_result, write_result
+from tests.in_process import PROGRAM, run_in_process
 
-PROGRAM = Path(sys.executable).with_name("noisetop")
 DATA = Path(__file__).parents[1] / "data"
 QUIET, UNLOADED = str(DATA / "quiet.noisetop"), str(DATA / "unloaded.noisetop")
 LONG = "a" * 300
@@ -31,7 +31,7 @@ COMMANDS = (
     ("check", "-d", "300ms"),
     ("check", "-d", "300ms", "--json"),
     ("completion", "bash"),
-    ("probe", "spin", "-d", "300ms", "--no-trace"),
+    ("probe", "spin", "-c", "0", "-d", "500ms", "--no-trace"),
 )
 
 
@@ -62,36 +62,71 @@ def command(request: pytest.FixtureRequest, result: str) -> list[str]:
     return [result if word == "RESULT" else word for word in request.param]
 
 
-@pytest.mark.parametrize(
-    ("redirection", "reason"),
-    [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")],
-)
-def test_a_stdout_that_takes_nothing_is_one_line(
-    command: list[str], redirection: str, reason: str
-) -> None:
-    done = shell(redirection, *command)
+FULL = (">/dev/full", "/dev/full", "No space left on device")
+CLOSED = (">&-", None, "Bad file descriptor")
+
+
+def check_refused(done: subprocess.CompletedProcess[str], reason: str) -> None:
     *_, last = done.stderr.splitlines()
     assert last == f"noisetop: cannot write to stdout: {reason}: write to another place"
     assert "Traceback" not in done.stderr
     assert done.returncode == 1
 
 
+@pytest.mark.parametrize(("redirection", "target", "reason"), [FULL, CLOSED])
+def test_a_stdout_that_takes_nothing_is_one_line(
+    command: list[str], redirection: str, target: str | None, reason: str
+) -> None:
+    check_refused(run_in_process(*command, stdout=target), reason)
+
+
 def test_a_reader_that_is_gone_is_no_error(command: list[str]) -> None:
-    done = shell("| true", *command)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = run_in_process(*command, stdout=writer)
+    os.close(writer)
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
     assert "Broken pipe" not in done.stderr
 
 
 def test_any_encoding_will_do(command: list[str]) -> None:
-    done = shell("", *command, PYTHONIOENCODING="ascii")
+    done = run_in_process(*command, encoding="ascii")
     assert done.returncode == 0, done.stderr
     assert done.stdout.isascii()
 
 
-@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "<&-"])
-def test_messages_that_nobody_can_read_end_nothing(redirection: str) -> None:
-    done = shell(redirection, "report", UNLOADED, "--json")
+@pytest.mark.parametrize("arguments", [("report", UNLOADED, "--json"), ("top", "--help")])
+@pytest.mark.parametrize(("redirection", "target", "reason"), [FULL, CLOSED])
+def test_a_process_ends_as_well_when_stdout_takes_nothing(
+    arguments: tuple[str, ...], redirection: str, target: str | None, reason: str
+) -> None:
+    check_refused(shell(redirection, *arguments), reason)
+
+
+def test_a_process_ends_as_well_when_its_reader_is_gone() -> None:
+    assert shell("| true", "report", UNLOADED, "--json").stderr == ""
+
+
+def test_a_process_takes_the_encoding_from_its_environment() -> None:
+    done = shell("", "report", UNLOADED, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+    assert "\\u" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("redirection", "streams"),
+    [
+        ("2>&-", {"stderr": None}),
+        ("2>/dev/full", {"stderr": "/dev/full"}),
+        ("<&-", {"stdin": None}),
+    ],
+)
+def test_messages_that_nobody_can_read_end_nothing(
+    redirection: str, streams: dict[str, str | None]
+) -> None:
+    done = run_in_process("report", UNLOADED, "--json", **streams)
     assert (done.returncode, done.stdout[:1]) == (0, "{")
     assert shell(redirection, "report", "/does/not/exist").returncode == 1
 
@@ -128,7 +163,7 @@ def test_a_file_does_not_get_the_number_of_a_closed_stream(tmp_path: Path) -> No
     ids=lambda words: " ".join(words).replace(LONG, "LONG"),
 )
 def test_a_name_that_is_too_long_is_one_line(arguments: tuple[str, ...]) -> None:
-    done = shell("", *arguments)
+    done = run_in_process(*arguments)
     assert done.returncode in (1, 2)
     [line] = done.stderr.splitlines()
     assert LONG in line
