@@ -16,6 +16,7 @@ from noisetop.counters.calibration import MEASURED, Calibration, EntryCost, take
 from noisetop.counters.isolation_changes import IsolationChange
 from noisetop.counters.losses import Losses
 from noisetop.counters.offline_cpus import OfflineInterval
+from noisetop.counters.other_listeners import OTHER_LISTENERS, OtherListeners
 from noisetop.counters.overhead import Overhead
 from noisetop.counters.period import PeriodCounters
 from noisetop.events.interruption import INTERRUPTION, SIDE_LEVEL, Flag, Interruptions, Source
@@ -30,6 +31,7 @@ from noisetop.events.waits import TaskWait, WaitBook
 from noisetop.exporters import recording_output
 from noisetop.machine.cgroup_names import CgroupNames
 from noisetop.machine.task_details import ProcessDetails
+from noisetop.machine.tracepoint_users import TracepointUser
 from noisetop.recording.block_file import PlainBlockFile
 from noisetop.recording.raw_file import SpoolWriter
 from noisetop.recording.recording import Recording
@@ -205,6 +207,15 @@ def everything() -> Recording:
                 IsolationChange(
                     START_NS + 1_500, f"/sys/fs/cgroup/{HOSTILE}/cpuset.cpus", "2-3", ""
                 ),
+            ),
+        ).with_value(
+            OTHER_LISTENERS,
+            OtherListeners(
+                (
+                    TracepointUser("bpf", HOSTILE, 8, (HOSTILE, "softirq_entry")),
+                    TracepointUser("ftrace", HOSTILE, 0, ()),
+                ),
+                (HOSTILE,),
             ),
         ),
         tasks={100: "victim", 4_000_000: HOSTILE},

@@ -56,6 +56,10 @@ class TraceReadings(Protocol):
     def left_out(self) -> Any:
         """The noisetop.counters.left_out.LeftOut of the run."""
 
+    @property
+    def other_listeners(self) -> Any:
+        """The noisetop.counters.other_listeners.OtherListeners of the run."""
+
     def unavailable(self) -> tuple[str, ...]:
         """Sources that cannot be traced here."""
 

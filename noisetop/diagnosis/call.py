@@ -128,7 +128,7 @@ RULES = (
         confirm=_STACK,
         source="symbol index, irq_work functions",
         confidence=Confidence.POSSIBLE,
-        fallback="The kernel queued irq_work: the CPU sends itself an IPI",
+        fallback="This CPU sends itself an IPI for irq_work",
     ),
     cause(
         "platform-interrupt",

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from noisetop.checked_json import sealed
 from noisetop.checks import CheckResult
+from noisetop.counters.left_out import LEFT_OUT
 from noisetop.diagnosis import Diagnosis
 from noisetop.diagnosis.audit import related
 from noisetop.diagnosis.details import effect
@@ -35,6 +36,7 @@ def as_json(
         "explained_ns": diagnosis.explained_ns,
         "unexplained_ns": diagnosis.unexplained_ns,
         "incomplete": evidence.incomplete,
+        **LEFT_OUT.as_dict(evidence.left_out),
         "unattributed_ns": evidence.unattributed_ns,
         "external_ns": diagnosis.external_ns,
         "self_ns": diagnosis.own_ns,

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from noisetop.checks import AuditedMachine
 from noisetop.compare.sample import BLOCKS
 from noisetop.counters.calibration import CALIBRATION, NONE, Calibration, EntryCost
+from noisetop.counters.left_out import LEFT_OUT, NOTHING, LeftOut
 from noisetop.counters.losses import LOSSES
 from noisetop.counters.tick_stops import TICK_STOPS, TickStops
 from noisetop.diagnosis.intervals import Intervals
@@ -228,6 +229,8 @@ class Evidence:
     """Why there is no estimate of what it cost; empty: there is."""
     incomplete: str = ""
     """Why the recording does not hold all that happened; empty: it does."""
+    left_out: LeftOut = NOTHING
+    """What was not traced because the user asked for less."""
     directory: TaskDirectory = field(default_factory=TaskDirectory)
     """Who the tasks are."""
     short_lived: tuple[ShortLived, ...] = ()
@@ -479,6 +482,7 @@ def evidence_of(
         machine=machine,
         uncalibrated=calibration.reason if not calibration.kinds else "",
         incomplete=_incomplete(recording),
+        left_out=recording.counters.of(LEFT_OUT),
         directory=recording.directory,
         short_lived=collected.short_lived(),
         victims=_measured(recording),

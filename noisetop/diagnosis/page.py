@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from noisetop.checks import CheckResult
 from noisetop.columns.victims import cpu_victim_words
+from noisetop.counters.left_out import LEFT_OUT
 from noisetop.diagnosis import Diagnosis
 from noisetop.diagnosis.details import INDENT, details, rate, row, share, wrapped
 from noisetop.diagnosis.evidence import Path, Share
@@ -70,6 +71,8 @@ def _head(diagnosis: Diagnosis, title: str, width: int) -> list[str]:
         words.append(f"{whose[0].upper()}{whose[1:]}")
     if evidence.incomplete:
         words.append(f"Incomplete: {evidence.incomplete}; the true figures are larger.")
+    if left_out := LEFT_OUT.brief(evidence.left_out, evidence.duration_ns).text:
+        words.append(f"Left out: {left_out}")
     return [line for sentence in words for line in wrapped(sentence, width)]
 
 

@@ -97,7 +97,8 @@ class OriginJoin:
             if _CHEAP in self.reduced:
                 return Origin.UNATTRIBUTED  # whatever timers it ran, perhaps somebody's
             if trigger == Trigger():
-                return Origin.KERNEL
+                # Without armers: what it ran was armed by somebody, or it ran nothing.
+                return Origin.UNATTRIBUTED if _LOCAL in self.reduced else Origin.KERNEL
         return self._of_trigger(trigger, victim)
 
     def _of_thread(self, source: Source, trigger: Trigger, tid: int, victim: int) -> Origin:

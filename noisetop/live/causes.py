@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from noisetop.counters.calibration import NONE, Calibration
+from noisetop.counters.left_out import NOTHING, LeftOut
 from noisetop.diagnosis import Diagnosis, diagnose
 from noisetop.diagnosis.evidence import Collector, Evidence
 from noisetop.events.decoder import RecordReader
@@ -28,6 +29,8 @@ class LiveCauses:
     cpus: tuple[int, ...]
     directory: TaskDirectory
     calibration: Calibration = NONE
+    left_out: LeftOut = NOTHING
+    """What is not traced because the user asked for less."""
     stacks: Callable[[], tuple[dict[int, tuple[str, ...]], UserStacks]] | None = None
     """Those of the kernel and of programs that were met so far; None: none are taken."""
     latest: Diagnosis | None = None
@@ -93,6 +96,7 @@ class LiveCauses:
             cpus=self.cpus,
             accounted=UNATTRIBUTED in self.reader.namer.sources,
             uncalibrated="" if self.calibration.kinds else self.calibration.reason,
+            left_out=self.left_out,
             directory=self.directory,
             short_lived=collector.short_lived(),
             waits=dict(self._waits.by_task()),

@@ -107,6 +107,7 @@ class TracerFeed:
             self.tracer.target.cpus,
             self.tracer.directory,
             BY_NET if self.by_net else self.tracer.calibration,
+            left_out=self.tracer.left_out,
             stacks=self.tracer.stacks_so_far if self.tracer.stacks else None,
         )
         any_task = self.tracer.target.victims == ANY_TASK

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from noisetop.counters.calibration import CALIBRATION
 from noisetop.counters.left_out import LEFT_OUT
+from noisetop.counters.other_listeners import OTHER_LISTENERS
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.exporters import RecordingOutput, recording_output
 from noisetop.machine import system
@@ -153,5 +154,6 @@ def recording_metadata(tracer: Tracer) -> dict[str, object]:
         "started": now.isoformat(timespec="milliseconds"),
         "missing": tracer.unavailable(),
         **LEFT_OUT.to_file(tracer.left_out),
+        **OTHER_LISTENERS.to_file(tracer.other_listeners),
         **CALIBRATION.to_file(tracer.calibration),
     }

@@ -104,14 +104,14 @@ def _add_tool(parser: argparse.ArgumentParser) -> None:
     tool.add_argument(
         "--local",
         action="store_true",
-        help="attach nothing that runs on unwatched CPUs only to explain: who sends, arms, queues "
-        "and raises is unknown",
+        help="attach nothing that runs on unwatched CPUs only to explain: who sends interrupts, "
+        "arms timers, queues work and raises softirqs is unknown",
     )
     tool.add_argument(
         "--cheap",
         action="store_true",
-        help="tell interrupts and softirqs by vector and number, without the timers, tasklets and "
-        "functions that they run: adds a third less to each",
+        help="leave out the functions that interrupts and softirqs run, and who arms timers: they "
+        "are told by vector and number, an IPI by its function where only one was sent",
     )
     tool.add_argument(
         "--ring-size",

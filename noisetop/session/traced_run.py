@@ -15,6 +15,7 @@ from typing import Self
 
 from noisetop.counters.left_out import LEFT_OUT
 from noisetop.counters.losses import LOSSES
+from noisetop.counters.other_listeners import OTHER_LISTENERS
 from noisetop.errors import UsageError
 from noisetop.events.symbols import read_kallsyms
 from noisetop.machine.files import Files
@@ -167,6 +168,8 @@ class TracedRun:
             ) as tracer:
                 if not symbols:
                     notice(hidden_names_notice())
+                if tracer.other_listeners.users:
+                    notice(f"tracepoints: {OTHER_LISTENERS.brief(tracer.other_listeners, 0).text}")
                 self._start(tracer)
                 try:
                     yield tracer

@@ -23,6 +23,8 @@ _TIMERS = (
 )
 _TASKLETS = ("tasklet_entry", "tasklet_exit")
 _ARMED = "who arms timers"
+_SEVERAL = "functions of an interrupt that runs several"
+_FUNCTIONS = "functions that interrupts run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ _REDUCTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("csd_entry", *_TIMERS, *_TASKLETS, *_ARMERS),
         (
             "functions of timers and tasklets",
-            "functions of an interrupt that runs several",
+            _SEVERAL,
             _ARMED,
         ),
     ),
@@ -65,5 +67,7 @@ def program_set(options: Iterable[str]) -> ProgramSet:
     asked = [option for option in _REDUCTIONS if option in wanted]
     programs = [name for option in asked for name in _REDUCTIONS[option][0]]
     unknown = [what for option in asked for what in _REDUCTIONS[option][1]]
+    if wanted >= {LOCAL, CHEAP}:  # no sender tells the only one
+        unknown[unknown.index(_SEVERAL)] = _FUNCTIONS
     left_out = LeftOut(tuple(asked), tuple(dict.fromkeys(unknown)))
     return ProgramSet(tuple(dict.fromkeys(programs)), left_out)

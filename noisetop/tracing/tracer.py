@@ -20,6 +20,7 @@ from noisetop.counters.cpu_counters import counts_by_cpu, read_cpu_counters
 from noisetop.counters.isolation_changes import ISOLATION, Changes
 from noisetop.counters.left_out import LeftOut
 from noisetop.counters.offline_cpus import OFFLINE, OfflineInterval
+from noisetop.counters.other_listeners import NOBODY, OtherListeners, sharing
 from noisetop.counters.period import CountersWatch, PeriodCounters
 from noisetop.errors import NoisetopError
 from noisetop.events.decoder import RecordReader
@@ -31,7 +32,9 @@ from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import UserStacks
 from noisetop.events.victim_time import ANY_TASK
 from noisetop.machine import affinity, system
+from noisetop.machine.files import Files
 from noisetop.machine.proc_interrupts import softirq_names
+from noisetop.machine.tracepoint_users import tracepoint_users
 from noisetop.recording.raw_file import figures_block
 from noisetop.tracing import bcc
 from noisetop.tracing.backend import choose
@@ -109,6 +112,8 @@ class Tracer:
     same."""
     user_stacks: UserStackWatch | None = None
     """With ``stacks``: told like ``processes``."""
+    other_listeners: OtherListeners = NOBODY
+    """Who else listened to the same tracepoints when the programs were attached."""
     start_ns: int = 0
     end_ns: int = 0
     _session: _native.Session = field(init=False)
@@ -142,6 +147,7 @@ class Tracer:
                 self._compile()
             self._check_entries()
             self._add_victims()
+            self.other_listeners = self._find_listeners()
             self.counters.open(self)
             self._attach()
         except _native.TracerError as error:
@@ -232,6 +238,12 @@ class Tracer:
             numbers = tuple(one for pid in target.processes for one in system.process_tree(pid))
         for number in numbers:
             self._session.add_victim(self.host_numbers.task(number))
+
+    def _find_listeners(self) -> OtherListeners:
+        """Reads /proc and tracefs once, from where this thread is bound to."""
+        mine = {one["tracepoint"] for one in self._session.programs() if one["loaded"]}
+        users, hidden = tracepoint_users(os.getpid(), Files())
+        return sharing(users, hidden, mine)
 
     def _cgroup_level(self) -> int:
         target = self.target

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from noisetop.counters.calibration import EntryCost
+from noisetop.counters.left_out import CHEAP, LOCAL, NOTHING, LeftOut
 from noisetop.diagnosis import Diagnosis, all_rules, diagnose, page
 from noisetop.diagnosis.evidence import Evidence, Realtime, Share
 from noisetop.diagnosis.finding import Rule
@@ -39,6 +40,7 @@ FUNCTIONS = {
     "tick-for-two-programs",
     "tick-kept-alive",
     "contention",
+    "functions-left-out",
     "woken-late",
 }
 """Rules that look at more than one share; they have tests of their own."""
@@ -50,6 +52,7 @@ def evidence(
     realtime: Realtime | None = NOBODY,
     waits: dict[int, TaskWait] | None = None,
     tick_stops: dict[int, dict[str, int]] | None = None,
+    left_out: LeftOut = NOTHING,
 ) -> Evidence:
     return Evidence(
         shares=shares,
@@ -61,6 +64,7 @@ def evidence(
         realtime=realtime,
         waits=waits or {},
         tick_stops=dict(tick_stops or {}),
+        left_out=left_out,
     )
 
 
@@ -293,6 +297,28 @@ def test_a_realtime_name_takes_no_thread_of_the_kernel() -> None:
     worker = share("thread", "kworker/2:1", "vmstat_update")
     found = names(diagnose(evidence(worker, realtime=Realtime(frozenset({"kworker/2:1"})))))
     assert found == ["memory-statistics"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("timer", "local_timer"),
+        ("ipi", "call_function_single"),
+        ("softirq", "TASKLET"),
+        ("thread", "ksoftirqd/2", "TIMER"),
+    ],
+)
+def test_what_was_not_traced_is_not_told_as_absent(path: tuple[str, ...]) -> None:
+    """An interrupt whose functions were left out may have run any of them."""
+    cheap = LeftOut((CHEAP,), ("functions of timers and tasklets",))
+    found = diagnose(evidence(share(*path), left_out=cheap))
+    assert names(found) == ["functions-left-out"]
+    assert path[-1] in found.findings[0].cause
+    assert "Left out: --cheap: unknown are functions of timers" in " ".join(page.page_lines(found))
+    for other in (LeftOut((LOCAL,), ("who sends interrupts",)), NOTHING):
+        assert "functions-left-out" not in names(diagnose(evidence(share(*path), left_out=other)))
+    named = share("ipi", "call_function_single", "ipi_mb")
+    assert names(diagnose(evidence(named, left_out=cheap))) == ["membarrier"]
 
 
 def test_cannot_tell_only_where_it_matters() -> None:

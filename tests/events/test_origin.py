@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from noisetop.counters.left_out import CHEAP, LOCAL
 from noisetop.events.interruption import INTERRUPTION, Source
 from noisetop.events.origin import Origin, OriginJoin
 from noisetop.events.task_names import TaskInfo, TaskNames
@@ -65,6 +66,29 @@ def test_the_origin(path: tuple[str, ...], trigger: Trigger, ran: int, expected:
     table["tid"] = ran or VICTIM if path[0] != "thread" else ran
     found = OriginJoin([Source(path)], triggers, names).origins(table)
     assert Origin(int(found[0])) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "trigger", "option", "expected"),
+    [
+        (("timer", "local_timer"), Trigger(), LOCAL, Origin.UNATTRIBUTED),
+        (("timer", "local_timer"), Trigger(context="tick"), LOCAL, Origin.KERNEL),
+        (("timer", "local_timer"), Trigger(), CHEAP, Origin.UNATTRIBUTED),
+        (("softirq", "TIMER"), Trigger("victim", VICTIM, 1), CHEAP, Origin.UNATTRIBUTED),
+        (WORK, Trigger(), LOCAL, Origin.UNATTRIBUTED),
+        (("softirq", "RCU"), Trigger(), LOCAL, Origin.KERNEL),
+    ],
+)
+def test_who_was_not_asked_for_is_nobody(
+    path: tuple[str, ...], trigger: Trigger, option: str, expected: Origin
+) -> None:
+    """Not the kernel: somebody armed or queued it."""
+    names = TaskNames(infos=dict(INFOS))
+    table = np.zeros(1, INTERRUPTION)
+    table["trigger"], table["victim_tid"] = bool(trigger != Trigger()), VICTIM
+    table["tid"] = KERNEL if path[0] == "thread" else VICTIM
+    join = OriginJoin([Source(path)], [Trigger(), trigger], names, frozenset({option}))
+    assert Origin(int(join.origins(table)[0])) is expected
 
 
 def test_a_name_that_is_told_late_counts_from_then_on() -> None:

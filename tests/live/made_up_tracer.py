@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from noisetop.counters.calibration import NONE
+from noisetop.counters.left_out import NOTHING
 from noisetop.counters.period import CountersWatch
 from noisetop.events.decoder import RecordReader
 from noisetop.events.interruption import Interruptions
@@ -77,7 +78,7 @@ class MadeUpTracer:
         self.target = SimpleNamespace(cpus=(CPU,), victims=ANY_TASK)
         self.stacks = False
         self.given_victim, self.own_pid = "", 0
-        self.calibration = NONE
+        self.calibration, self.left_out = NONE, NOTHING
         self.counters = CountersWatch()
         self.reader = RecordReader(LAYOUT, names())
         self.start_ns, self.end_ns = START_NS, 0

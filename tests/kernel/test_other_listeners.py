@@ -1,0 +1,117 @@
+"""Other subscribers of the traced tracepoints are told, whoever they are."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from noisetop.machine import system
+from noisetop.machine.tracepoint_users import TracepointUser
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
+from tests.kernel.kernel_trace import TRACEFS
+from tests.kernel.program import PATIENCE_S, run, started
+
+pytestmark = pytest.mark.kernel
+
+CPU = max(system.online_cpus())
+
+
+def told() -> dict[tuple[str, str], TracepointUser]:
+    """By kind and process or instance; beside whatever else runs on this machine."""
+    with Tracer(Target((CPU,)), samples_cost=False) as tracer:
+        users = tracer.other_listeners.users
+    return {(user.kind, user.name if not user.pid else str(user.pid)): user for user in users}
+
+
+@contextmanager
+def instance(*events: str) -> Iterator[str]:
+    """An instance of ftrace with some events."""
+    folder = TRACEFS / "instances" / f"noisetop-listener-{os.getpid()}"
+    folder.mkdir()
+    try:
+        for event in events:
+            (folder / "events" / event / "enable").write_text("1")
+        yield folder.name
+    finally:
+        (folder / "events/enable").write_text("0")
+        folder.rmdir()
+
+
+@contextmanager
+def another_noisetop(folder: Path) -> Iterator[int]:
+    """A second one, while it records."""
+    output = folder / "other.noisetop"
+    with started("record", "-c", str(CPU), "-o", output, until="recording CPU") as process:
+        yield process.pid
+
+
+@contextmanager
+def perf(event: str, folder: Path) -> Iterator[int]:
+    """perf record, once its events are open: then it lets its command run."""
+    command = ["perf", "record", "-q", "-o", str(folder / "perf.data"), "-C", str(CPU), "-e", event]
+    process = subprocess.Popen([*command, "cat"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + PATIENCE_S
+        while not any(
+            (Path("/proc") / pid / "comm").read_text() == "cat\n" for pid in children(process)
+        ):
+            assert time.monotonic() < end
+            assert process.poll() is None
+            time.sleep(0.05)
+        yield process.pid
+    finally:
+        process.communicate(timeout=PATIENCE_S)
+
+
+def children(process: subprocess.Popen[bytes]) -> list[str]:
+    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+
+def test_this_process_is_no_other() -> None:
+    with Tracer(Target((CPU,)), samples_cost=False):
+        assert ("bpf", str(os.getpid())) not in told()
+
+
+@pytest.mark.skipif(not TRACEFS.joinpath("instances").exists(), reason="needs tracefs")
+def test_ftrace_is_told_while_it_listens() -> None:
+    with instance("irq/softirq_entry", "syscalls") as name:
+        mine = told()["ftrace", name]
+    assert "softirq_entry" in mine.tracepoints
+    assert not any(one.startswith("sys_") for one in mine.tracepoints)
+    assert ("ftrace", name) not in told()
+
+
+def test_another_noisetop_is_told(tmp_path: Path) -> None:
+    with another_noisetop(tmp_path) as pid:
+        mine = told()["bpf", str(pid)]
+    assert {"softirq_entry", "sched_switch"} <= set(mine.tracepoints)
+    assert ("bpf", str(pid)) not in told()
+
+
+@pytest.mark.skipif(not shutil.which("perf"), reason="needs perf")
+@pytest.mark.parametrize(("event", "listens"), [("irq:softirq_raise", True), ("dummy", False)])
+def test_perf_is_told_where_it_traces(event: str, listens: bool, tmp_path: Path) -> None:
+    with perf(event, tmp_path) as pid:
+        assert (("perf", str(pid)) in told()) is listens
+
+
+def test_it_is_in_all_places(tmp_path: Path) -> None:
+    """On the screen, in the report and in JSON."""
+    output = tmp_path / "one.noisetop"
+    with another_noisetop(tmp_path) as pid:
+        done = run("record", "-c", str(CPU), "-d", "300ms", "-o", output)
+    assert done.returncode == 0, done.stderr
+    (line,) = [one for one in done.stderr.splitlines() if one.startswith("noisetop: tracepoints:")]
+    found = json.loads(run("report", output, "--json").stdout)["other_listeners"]["found"]
+    assert [one["kind"] for one in found if one["pid"] == pid] == ["bpf"]
+    assert f" {pid} " in " ".join(run("report", output).stdout.split()) or len(found) > 3
+    assert "indirect" in line
