@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from noisetop.cli import run
+from noisetop.compare import comparison
 from noisetop.compare.comparison import compare
 from noisetop.compare.report import comparison_as_dict, comparison_lines
 from noisetop.compare.sample import sample_of_result
@@ -157,7 +158,10 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
             run(["compare", str(result), str(result), "--alpha", alpha])
 
 
-def test_limits_are_on_the_second(capsys: pytest.CaptureFixture[str]) -> None:
+def test_limits_are_on_the_second(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "PERMUTATIONS", 500)  # no limit depends on them
     quiet, noisy = str(DATA / "quiet.noisetop"), str(DATA / "noisy.noisetop")
     assert run(["compare", quiet, noisy, "--json", "--fail-on", "noise>20%"]) == 3
     captured = capsys.readouterr()

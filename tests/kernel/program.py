@@ -8,12 +8,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-PROGRAM = Path(sys.executable).with_name("noisetop")
+from tests.in_process import PROGRAM as PROGRAM
+from tests.in_process import run_in_process
+
 _SLOWER = 5 if "NOISETOP_LOAD_SHARE" in os.environ else 1
 """An emulated machine starts programs as much more slowly."""
 PATIENCE_S = 30 * _SLOWER
@@ -31,6 +32,13 @@ def run(*arguments: str | Path, **options: object) -> subprocess.CompletedProces
         check=False,
         **options,
     )
+
+
+def read(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """What a command makes of files, in this process: nothing of it concerns the kernel."""
+    done = run_in_process(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from noisetop.probe.sampler import Disturb
 from noisetop.session import run_calibration
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.target import Target
-from tests.kernel.program import run
+from tests.kernel.program import read, run
 from tests.kernel.spinning import CPU, HOUSE, spinning
 
 pytestmark = pytest.mark.kernel
@@ -91,4 +91,4 @@ def test_what_was_calibrated_is_in_later_recordings(tmp_path: Path) -> None:
     output = tmp_path / "run.noisetop"
     done = run("record", "-c", str(CPU), "-d", "200ms", "-o", output, env=environment)
     assert not done.returncode, done.stderr
-    assert json.loads(run("report", output, "--json").stdout)["calibration"] == told
+    assert json.loads(read("report", output, "--json").stdout)["calibration"] == told

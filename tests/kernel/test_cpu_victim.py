@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from noisetop.machine import system
-from tests.kernel.program import run
+from tests.kernel.program import read, run
 from tests.kernel.test_targets import merging
 
 pytestmark = pytest.mark.kernel
@@ -45,7 +45,7 @@ def watched(path: Path, *more: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The CPU as it is told live at the end of a run, and by the recording of the same run."""
     where = ("-c", str(CPU), "-H", str(KEEP), *more)
     *_, live = told("top", "--json", *where, "-o", str(path), "--force", "1", "2")
-    (report,) = told("report", "--json", str(path))
+    report = json.loads(read("report", "--json", path).stdout)
     return live["cpus"][str(CPU)], report["cpus"][str(CPU)]
 
 
@@ -56,7 +56,7 @@ def test_a_bound_program_is_the_victim_live_and_recorded(tmp_path: Path) -> None
     assert live["victim"] == recorded["victim"]
     assert (recorded["victim"]["pid"], recorded["victim"]["found"]) == (pid, "bound")
     assert recorded["contention_ns"] == 0
-    (diagnosis,) = [json.loads(run("diagnose", "--json", str(path)).stdout)]
+    (diagnosis,) = [json.loads(read("diagnose", "--json", str(path)).stdout)]
     culprits = [one for finding in diagnosis["findings"] for one in finding["culprits"]]
     assert pid not in [one["pid"] for one in culprits if one["ran"]]
 
@@ -70,10 +70,10 @@ def test_two_programs_are_contention_until_one_is_said_to_be_the_victim(tmp_path
     assert live["victim"] is recorded["victim"] is None
     assert recorded["contention_ns"] > 0.8 * recorded["noise_ns"] > 0
     assert recorded["external_ns"] <= recorded["noise_ns"] - recorded["contention_ns"]
-    assert "contention" in run("report", str(path)).stdout.splitlines()[0]
+    assert "contention" in read("report", str(path)).stdout.splitlines()[0]
     assert (said["victim"]["pid"], said["victim"]["found"]) == (one, "given")
     assert said["contention_ns"] == 0
-    (report,) = told("report", "--json", "--victim", str(other), str(path))
+    report = json.loads(read("report", "--json", "--victim", str(other), path).stdout)
     assert report["cpus"][str(CPU)]["victim"]["pid"] == other
     assert report["cpus"][str(CPU)]["noise_ns"] == recorded["noise_ns"]
 
@@ -88,6 +88,6 @@ def test_a_kernel_thread_that_spins_is_named_as_such(tmp_path: Path) -> None:
         finally:
             os.sched_setaffinity(tid, before)
     assert (recorded["victim"]["tid"], recorded["victim"]["kernel"]) == (tid, True)
-    assert f"kernel thread ksmd {tid} (--victim)" in run("report", str(path)).stdout
+    assert f"kernel thread ksmd {tid} (--victim)" in read("report", str(path)).stdout
     own = [one for one in recorded["sources"] if one["path"] == ["thread", "ksmd"]]
     assert not [one for one in own if one["net_ns"] and not one["aside"]]

@@ -21,7 +21,7 @@ from noisetop.summary.summary import Summarizer
 from noisetop.tracing.target import Target
 from tests.kernel import faulting
 from tests.kernel.loads import PATIENCE_S, prepared, stop
-from tests.kernel.program import bpftool, run
+from tests.kernel.program import bpftool, read, run
 from tests.kernel.tracing import Traced, trace
 
 pytestmark = pytest.mark.kernel
@@ -232,7 +232,7 @@ def test_live_equals_recorded(tmp_path: Path) -> None:
                 total = live.setdefault(tuple(fault["path"]), [0, 0])
                 total[0] += fault["count"]
                 total[1] += fault["net_ns"]
-    report = json.loads(run("report", out, "--json").stdout)
+    report = json.loads(read("report", out, "--json").stdout)
     recorded: dict[tuple[str, ...], list[int]] = {}
     for cpu in report["cpus"].values():
         for fault in cpu["faults"]:
@@ -241,4 +241,4 @@ def test_live_equals_recorded(tmp_path: Path) -> None:
             total[1] += fault["net_ns"]
     assert live == recorded
     assert recorded["fault", "minor"][0] > 100
-    assert "Page faults of the victims" in run("report", out).stdout
+    assert "Page faults of the victims" in read("report", out).stdout

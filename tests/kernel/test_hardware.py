@@ -16,7 +16,7 @@ from noisetop.machine.smi import MSR_PMU, SmiCounter
 from noisetop.text.cpu_list import format_cpu_list
 from tests.counters.hardware_period import HardwarePeriod
 from tests.kernel import books
-from tests.kernel.program import run, wait_for
+from tests.kernel.program import read, run, wait_for
 from tests.kernel.sent_interrupts import kernel_trace, sent_by_threads
 
 pytestmark = pytest.mark.kernel
@@ -173,7 +173,7 @@ def test_live_equals_recorded_and_the_kernels(tmp_path: Path) -> None:
     for line in lines:
         for key, amount in told_figures(line).items():
             live[key] = live.get(key, 0) + amount
-    report = json.loads(run("report", out, "--json").stdout)
+    report = json.loads(read("report", out, "--json").stdout)
     assert len(lines) > 2
     assert told_figures(report) == live
     assert report["unavailable_hardware"] == lines[-1]["unavailable_hardware"]

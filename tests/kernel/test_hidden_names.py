@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from noisetop.machine import system
-from tests.kernel.program import PROGRAM
+from tests.kernel.program import PROGRAM, read
 
 pytestmark = [
     pytest.mark.kernel,
@@ -32,17 +32,12 @@ def test_addresses_stand_for_functions(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "CAP_SYSLOG" in done.stderr
-    report = subprocess.run(
-        [PROGRAM, "report", "--json", file], capture_output=True, text=True, check=True
-    )
-    document = json.loads(report.stdout)
+    document = json.loads(read("report", "--json", file).stdout)
     assert any("CAP_SYSLOG" in one for one in document["unavailable_sources"])
     paths = {tuple(one["path"]) for cpu in document["cpus"].values() for one in cpu["sources"]}
     timers = [path for path in paths if path[:2] == ("timer", "local_timer") and path[2:]]
     assert all(path[2].startswith("0x") for path in timers)
-    causes = subprocess.run(
-        [PROGRAM, "diagnose", "--json", file], capture_output=True, text=True, check=True
-    )
-    found = {one["rule"] for one in json.loads(causes.stdout)["findings"]}
+    causes = json.loads(read("diagnose", "--json", file).stdout)
+    found = {one["rule"] for one in causes["findings"]}
     assert "nameless-function" in found
     assert not found & {"high-resolution-timer", "driver-health-timer", "kernel-timer"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from noisetop.machine import system
-from tests.kernel.program import PROGRAM, run
+from tests.kernel.program import PROGRAM, read
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
@@ -56,7 +56,7 @@ def processes(marker: str) -> list[int]:
 
 def victims(path: Path) -> set[int]:
     """Tasks that lost time, by the host's number."""
-    told = json.loads(run("report", path, "--json").stdout)
+    told = json.loads(read("report", path, "--json").stdout)
     return {one["victim_tid"] for one in told["worst"]}
 
 

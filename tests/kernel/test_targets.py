@@ -21,7 +21,7 @@ from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel import books
 from tests.kernel.loads import LIFETIME_S, prepared, stop, workload
-from tests.kernel.program import PATIENCE_S, run, started, wait_for
+from tests.kernel.program import PATIENCE_S, read, run, started, wait_for
 from tests.kernel.tracing import Traced, trace
 
 pytestmark = pytest.mark.kernel
@@ -183,7 +183,7 @@ def test_a_kernel_thread_is_a_victim_by_its_name(tmp_path: Path) -> None:
     with merging(), workload("timerfd", VICTIM_CPU, SENDER_CPU, 1000):
         done = run("record", "-t", "ksmd", "-d", "2s", "-q", "-o", file)
         assert done.returncode == 0, done.stderr
-    document = json.loads(run("report", "--json", file).stdout)
+    document = json.loads(read("report", "--json", file).stdout)
     assert document["metadata"]["target"].endswith("(ksmd)")
     paths = [one["path"] for cpu in document["cpus"].values() for one in cpu["sources"]]
     assert ["timer", "local_timer"] in paths

@@ -12,7 +12,7 @@ import pytest
 
 from noisetop.machine import system
 from noisetop.tracing.user_stacks import LIBRARY
-from tests.kernel.program import run
+from tests.kernel.program import read, run
 
 pytestmark = pytest.mark.kernel
 
@@ -55,7 +55,7 @@ def recorded(program: Path, name: str = "x.noisetop") -> dict[str, Any]:
     cpus = str(VICTIM_CPU), str(SENDER_CPU)
     done = run("record", *options, "--", program, *cpus, str(TIMES))
     assert done.returncode == 0, done.stderr
-    reported: dict[str, Any] = json.loads(run("report", "--json", file).stdout)
+    reported: dict[str, Any] = json.loads(read("report", "--json", file).stdout)
     return reported
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from noisetop.machine import system
 from tests.kernel.loads import stop, workload
-from tests.kernel.program import PROGRAM, run, started
+from tests.kernel.program import read, run, started
 from tests.kernel.provoked import program
 
 pytestmark = pytest.mark.kernel
@@ -25,9 +25,7 @@ NAME = "who-is-this"
 
 
 def reported(file: Path) -> dict[str, Any]:
-    done = run("report", "--json", file)
-    assert done.returncode == 0, done.stderr
-    document: dict[str, Any] = json.loads(done.stdout)
+    document: dict[str, Any] = json.loads(read("report", "--json", file).stdout)
     return document
 
 
@@ -83,7 +81,7 @@ def test_a_process_started_again_and_again_is_told_with_who_starts_it(tmp_path: 
     tasks = [one for source in sources(document) for one in source["tasks"] if one["name"] == NAME]
     assert sum(one["count"] for one in tasks) == row["count"]
     assert all(one["parent"]["pid"] == pid for one in tasks)
-    text = run("report", "-v", file).stdout
+    text = read("report", "-v", file).stdout
     assert f"starts/s by cronish.sh (PID {pid}" in text
     assert str(tmp_path / "cronish.sh") in text
 
@@ -127,10 +125,8 @@ def test_another_noisetop_is_another_task_and_ours_is_ours(tmp_path: Path) -> No
         assert noisetops(reported(ours)) == {("thread", "noisetop")}
         assert run(*watch, "-H", str(VICTIM_CPU), "-o", ours, "--force").returncode == 0
         assert noisetops(reported(ours)) == {("thread", "noisetop"), ("thread", "own", "noisetop")}
-    causes = subprocess.run(
-        [PROGRAM, "diagnose", "--json", ours], capture_output=True, text=True, check=True
-    )
-    rules = [one["rule"] for one in json.loads(causes.stdout)["findings"]]
+    causes = json.loads(read("diagnose", "--json", ours).stdout)
+    rules = [one["rule"] for one in causes["findings"]]
     assert "noisetop-itself" in rules
 
 
@@ -155,10 +151,8 @@ def test_a_program_with_the_name_of_a_kernel_thread_is_somebody_else(tmp_path: P
     assert sum(one["count"] for one in posed) > 50
     assert {task["pid"] for one in posed for task in one["tasks"]} == {pid}
     assert {one["origin"] for one in ran} <= {"others", "kernel"}
-    causes = subprocess.run(
-        [PROGRAM, "diagnose", "--json", file], capture_output=True, text=True, check=True
-    )
-    found = {one["rule"]: one for one in json.loads(causes.stdout)["findings"]}
+    causes = json.loads(read("diagnose", "--json", file).stdout)
+    found = {one["rule"]: one for one in causes["findings"]}
     assert "other-program" in found
     real_ns = sum(one["net_ns"] for one in ran if one["origin"] == "kernel")
     assert found.get("softirq-thread", {"net_ns": 0})["net_ns"] <= real_ns

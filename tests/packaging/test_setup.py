@@ -426,7 +426,7 @@ def test_run_without_sudo_says_so(clone: Machine) -> None:
     )
 
 
-PURE = "pytest -n auto -m not kernel and not viewer and not packaging"
+PURE = "pytest -n auto --dist worksteal -m not kernel and not viewer and not packaging"
 OF_KERNEL = "pytest -p no:cacheprovider -m kernel and not packaging and not story and"
 KERNEL_PARTS = [f"{OF_KERNEL} side_by_side -n auto", f"{OF_KERNEL} not side_by_side"]
 
