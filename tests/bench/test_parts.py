@@ -19,6 +19,8 @@ from bench.parts.capacity import FULL_SPEED, FULL_SPEED_TRIALS, STEP, Staircase,
 from bench.parts.capacity import result_of as capacity_result
 from bench.parts.growth import SIZES
 from bench.parts.growth import result_of as growth_result
+from bench.parts.program_sets import CHEAP, LOCAL
+from bench.parts.program_sets import result_of as sets_result
 from bench.parts.programs import Measured, by_name
 from bench.parts.sender_cost import setting_of
 from bench.parts.unwatched import elsewhere
@@ -27,8 +29,10 @@ from bench.rounds import Rounds, Turn, take_rounds
 from bench.run_once import RunOnce, run_once
 from bench.tools import Seen, Setting, Tool
 from bench.tools.bpftrace import parse_printed
+from bench.tools.empty_programs import FLOOR, source_for
 from bench.tracepoints import Tracepoint
 from bench.victim import Victim
+from noisetop import _native
 from noisetop.errors import NoisetopError
 from noisetop.exporters import exporters_by_suffix
 from noisetop.recording.raw_file import read_spool
@@ -135,6 +139,31 @@ class TestUnwatched:
         assert not target.held
         assert set(result.ratios) == {target.name}
         assert [row[0] for row in result.tables[0].rows] == ["noisetop record", "perf record"]
+
+
+class TestProgramSets:
+    def test_sets_against_the_floor_and_the_complete_one(self) -> None:
+        added = {"noisetop record": 400.0, LOCAL: 390.0, CHEAP: 300.0, FLOOR.name: 300.0}
+        result = sets_result(rounds_of(added), rounds_of(added))
+        held = {target.name: target.held for target in result.targets}
+        assert held == {
+            "program_sets/ipi-20k/noisetop record : empty programs": False,
+            "program_sets/unwatched/noisetop record : empty programs": False,
+            "program_sets/ipi-20k/noisetop record --cheap : noisetop record": False,
+        }
+        ratio = result.ratios["program_sets/timer-20k/noisetop record --cheap : noisetop record"]
+        assert ratio.value == pytest.approx(0.75)
+        assert [row[0] for row in result.tables[0].rows] == list(added)
+
+    def test_the_floor_is_on_every_tracepoint_of_the_complete_set(self) -> None:
+        source = source_for(3)
+        attached = {name for name in _native.programs() if f"int {name}(" in source}
+        assert {"softirq_raise", "csd_entry", "hrtimer_entry_twin_2", "wait_wakeup"} <= attached
+        assert attached.isdisjoint({"wait_waking", "entry_begin", "fault_begin", "wait_find"})
+        (twin,) = [line for line in source.splitlines() if "int hrtimer_entry_twin_2(" in line]
+        (first,) = [line for line in source.splitlines() if "int hrtimer_entry_twin_1(" in line]
+        assert "ktime" not in twin
+        assert "== 3) bpf_ktime_get_ns()" in first
 
 
 def trial(per_second: float, lost: int, full_speed: bool = False) -> Trial:

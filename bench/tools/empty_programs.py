@@ -1,0 +1,91 @@
+"""The floor: as many empty programs on the same tracepoints, with as many readings of the clock.
+
+What they add nobody can get below who attaches BPF programs there: the way from a tracepoint to a
+program, and the clock.
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.process import ToolProcess, running
+from bench.tools import Seen, Session, Setting, Tool
+from noisetop import _native
+from noisetop.errors import NoisetopError
+
+SOURCE = Path(__file__).parents[1] / "empty_programs.c"
+NOT_ATTACHED = frozenset({"wait_waking", "entry_begin", "entry_end"})
+"""Of the complete set: where the kernel has csd_queue_cpu, and without --entries."""
+_TIMED = ("_entry", "_exit", "_twin_1", "_switch")
+"""Names of programs that take the time of a watched CPU end like this; of twins one does it."""
+_HEAD = """\
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+"""
+_PROGRAM = 'SEC("raw_tp/{tracepoint}") int {name}(void *ctx) {{ {body}return 0; }}\n'
+_CLOCK = "if (bpf_get_smp_processor_id() == {cpu}) bpf_ktime_get_ns(); "
+
+
+def source_for(cpu: int) -> str:
+    """C of a program for each one of the embedded object that the complete set attaches."""
+    lines = [_HEAD]
+    for name, section in sorted(_native.programs().items()):
+        kind, _, tracepoint = section.partition("/")
+        if kind in ("tp_btf", "raw_tp") and name not in NOT_ATTACHED:
+            body = _CLOCK.format(cpu=cpu) if name.endswith(_TIMED) else ""
+            lines.append(_PROGRAM.format(tracepoint=tracepoint, name=name, body=body))
+    return "".join(lines)
+
+
+def _compiled(folder: Path, cpu: int) -> tuple[Path, Path]:
+    """The loader and the object. Raises NoisetopError."""
+    loader, code, source = (folder / f"empty{suffix}" for suffix in ("", ".o", ".bpf.c"))
+    source.write_text(source_for(cpu))
+    include = f"-I/usr/include/{platform.machine()}-linux-gnu"
+    compiler = ["clang", "-target", "bpf", "-mcpu=v3", "-g", "-O2", include]
+    try:
+        subprocess.run([*compiler, "-o", code, "-c", source], check=True, timeout=60)
+        subprocess.run(["cc", "-O2", "-o", loader, SOURCE, "-lbpf"], check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NoisetopError(f"cannot compile the empty programs: {error}") from error
+    return loader, code
+
+
+@dataclass(slots=True)
+class EmptySession:
+    """Empty programs that are attached."""
+
+    process: ToolProcess
+
+    def seen(self) -> Seen:
+        """They record nothing; how many are attached."""
+        return Seen(int(self.process.stdout.read_text().split()[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyPrograms:
+    """The programs of the complete set without what they do."""
+
+    name: str = "empty programs"
+    program: str = "clang"
+    install: str = "apt install clang libbpf-dev"
+    blind_to: frozenset[str] = frozenset()
+    per_interruption: float = 0.0
+
+    @contextmanager
+    def run(self, setting: Setting) -> Iterator[Session]:
+        """Attached when entered."""
+        command = [str(path) for path in _compiled(setting.folder, setting.cpu)]
+        with running(command, setting.housekeeping, setting.folder, "empty") as process:
+            process.wait_until(lambda: "\n" in process.stdout.read_text())
+            yield EmptySession(process)
+
+
+FLOOR: Tool = EmptyPrograms()
+TOOLS: tuple[Tool, ...] = ()
