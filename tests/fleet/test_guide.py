@@ -55,7 +55,11 @@ def done(command: str, folder: Path) -> str:
     words = [
         name
         for word in shlex.split(command)[1:]
-        for name in (sorted(one.name for one in folder.glob(word)) if "*." in word else [word])
+        for name in (
+            sorted(str(one.relative_to(folder)) for one in folder.glob(word))
+            if "*." in word
+            else [word]
+        )
     ]
     with contextlib.chdir(folder):
         found = run_in_process(*words)
