@@ -47,19 +47,11 @@ _KINDS = {
 _NOISE = tuple(
     (origin, origin.label) for origin in Origin if origin not in (Origin.SELF, Origin.UNATTRIBUTED)
 )
-_TIMES = np.dtype(
-    [
-        (name, np.int64)
-        for name in ("tid", "wall_ns", "blocked_ns", "delay_ns", "throttled_ns", "cpu", "cpus")
-    ]
-)
-"""A row of ThreadTimes.close()."""
-
 _RAN_ON = np.dtype([("cpu", np.int64), ("ns", np.int64)])
 
 
 class _Time(NamedTuple):
-    """The same of one thread, in Python's numbers."""
+    """What ThreadTimes.close() tells of one thread."""
 
     tid: int
     wall_ns: int
@@ -302,7 +294,7 @@ class VictimBook:
         ran_on = np.frombuffer(on_cpus, _RAN_ON).tolist()
         self.told.clear()
         first = 0
-        for row in np.frombuffer(threads, _TIMES).tolist():
+        for row in np.frombuffer(threads, np.int64).reshape(-1, len(_Time._fields)).tolist():
             time = _Time(*row)
             if time.wall_ns:
                 loss = self._losses.get(time.tid) or _Loss()
