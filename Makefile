@@ -22,10 +22,12 @@ ROOT := $(filter 0,$(shell id -u))
 # Under sudo nothing of root's is to stay behind in the user's folder.
 AS_ROOT := $(if $(ROOT),env,sudo env PYTHONDONTWRITEBYTECODE=1)
 # What needs neither kernel, browser nor network runs side by side; so do those tests of the kernel that measure
-# nothing. The others run one by one. With worksteal a worker keeps the tests of a file, and what they share.
-PURE_TESTS := $(BIN)/pytest -n auto --dist worksteal -m 'not kernel and not viewer and not packaging' $(ARGS)
-KERNEL_TESTS := $(BIN)/pytest -p no:cacheprovider -m 'kernel and not packaging and not story and
-SIDE_BY_SIDE := $(KERNEL_TESTS) side_by_side' -n auto $(ARGS)
+# nothing. The others run one by one. With worksteal a worker keeps the tests of a file, and what they share. What a
+# part has no tests in is not read: each worker would import all of it.
+PURE_TESTS := $(BIN)/pytest -n auto --dist worksteal --ignore=tests/kernel \
+	-m 'not kernel and not viewer and not packaging' $(ARGS)
+KERNEL_TESTS := $(BIN)/pytest -o testpaths=tests/kernel -p no:cacheprovider -m 'kernel and not packaging and not story and
+SIDE_BY_SIDE := $(KERNEL_TESTS) side_by_side' -n auto --dist worksteal $(ARGS)
 ONE_BY_ONE := $(KERNEL_TESTS) not side_by_side' $(ARGS)
 # Each worker and each process that a test starts would compile everything again.
 WRITE_BYTECODE := PYTHONDONTWRITEBYTECODE=

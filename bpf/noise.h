@@ -332,6 +332,9 @@ struct noise_raiser {
 /*
  * The state of one CPU. Written by that CPU alone, but for the number of those that wait for it and
  * for `tails`. CPUs that are not watched have one too: triggers from them go into their rings.
+ *
+ * What an interrupt touches lies on three lines, as most find them out of the cache: the first one,
+ * and those of the frames of levels IRQ and IRQ_CALLBACK.
  */
 struct noise_cpu {
 	noise_u64 closed_ns; /* net time of all frames closed so far, but for those of NMIs */
@@ -344,31 +347,28 @@ struct noise_cpu {
 	noise_u16 cpu;
 	noise_u8 synced;        /* current task known */
 	noise_u8 softirq_flags; /* NOISE_FLAG_THREADED where softirqs are this thread's own work */
+	noise_u32 first_record; /* of its rings, in the array of records */
+	noise_u32 ring_records; /* of the first ring, a power of two */
 	struct noise_ring rings[NOISE_RINGS];
-	noise_u32 first_record;    /* of its rings, in the array of records */
-	noise_u32 ring_records;    /* of the first ring, a power of two */
 	char comm[NOISE_COMM_LEN]; /* of the current kernel thread or intruder */
+	noise_u32 wait_epoch;      /* raised when nobody waits any more, whatever the counts say */
+	noise_u32 adopted_tid; /* spinning_tid, once it counts as a victim, as it spins for long */
+	noise_u64 tick_expires_ns;   /* of the tick's timer when its function was called */
+	noise_u64 spinning_since_ns; /* spinning_tid keeps this CPU busy since */
+	noise_u64 spinning_left_ns;  /* sleeps since, 0: does not */
 	struct noise_frame frames[NOISE_LEVELS];
 	noise_u64 losses[NOISE_LOSSES];
 	noise_u64 ticks[NOISE_TICKS]; /* attempts to stop the tick */
-	noise_u32 wait_epoch; /* raised when nobody waits any more, whatever the counts say */
-	noise_u32 reserved_too;
-	noise_u64 tick_expires_ns; /* of the tick's timer when its function was called */
-	noise_u64 reserved_tick;
 	struct noise_entry entry;
 	noise_u32 named[NOISE_NAMED_TASKS]; /* hashes of tid and name emitted lately, by tid */
 	struct noise_raiser raisers[NOISE_SOFTIRQS];
-	noise_u32 waiting;           /* victims that wait for this CPU; any CPU may add */
-	noise_u32 throttled;         /* those among them that may not run even when it is idle */
-	noise_u64 wait_since_ns;     /* when the first of them began to */
-	noise_u64 wait_closed_ns;    /* noise_closed() then */
-	noise_u32 waiting_next;      /* another one of those that wait, 0: none is known */
-	noise_u32 spinning_tid;      /* a kernel thread that hardly sleeps, 0: none is known */
-	noise_u64 spinning_since_ns; /* keeps this CPU busy since */
-	noise_u64 spinning_left_ns;  /* sleeps since, 0: does not */
-	noise_u32 adopted_tid; /* it again, once that is for so long that it counts as a victim */
-	noise_u32 reserved_adopted;
-	noise_u64 reserved_last[1];
+	noise_u32 waiting;        /* victims that wait for this CPU; any CPU may add */
+	noise_u32 throttled;      /* those among them that may not run even when it is idle */
+	noise_u64 wait_since_ns;  /* when the first of them began to */
+	noise_u64 wait_closed_ns; /* noise_closed() then */
+	noise_u32 waiting_next;   /* another one of those that wait, 0: none is known */
+	noise_u32 spinning_tid;   /* a kernel thread that hardly sleeps, 0: none is known */
+	noise_u64 reserved[3];
 	noise_u64 tails[8]; /* user space's positions in rings[], on a line of their own */
 };
 

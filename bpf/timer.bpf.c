@@ -12,20 +12,29 @@ NOISE_SOURCE(timer_wheel, "timer", NONE);
  * here has a twin, and both do their work only where it is not done yet: of two hits that nest,
  * one of the twins always sees the inner one. What the kernel counts as their misses is no loss.
  */
+static __always_inline void hrtimer_begin_at(struct noise_cpu *c, u32 level, struct hrtimer *timer)
+{
+	if (noise_has_open(c, level, hrtimer_source) &&
+	    c->frames[level & (NOISE_LEVELS - 1)].object == (u64)timer)
+		return;
+	u64 function = (u64)FIELD(timer, function);
+	if (function == noise_tick_function)
+		c->tick_expires_ns = FIELD(timer, _softexpires);
+	noise_open(c, level, hrtimer_source, function, (u64)timer);
+}
+
+/* Interrupts are the many: their place is known when this is compiled. */
 static __always_inline int hrtimer_begin(u64 *ctx)
 {
 	struct hrtimer *timer = (void *)ctx[0];
 	struct noise_cpu *c = noise_this_cpu();
 	if (!c || !noise_wanted(c))
 		return 0;
-	u32 level = noise_callback_level(c);
-	if (noise_has_open(c, level, hrtimer_source) &&
-	    c->frames[level & (NOISE_LEVELS - 1)].object == (u64)timer)
-		return 0;
-	u64 function = (u64)FIELD(timer, function);
-	if (function == noise_tick_function)
-		c->tick_expires_ns = FIELD(timer, _softexpires);
-	return noise_begin_callback(hrtimer_source, function, (u64)timer);
+	if (c->open_levels & LEVEL_BIT(IRQ))
+		hrtimer_begin_at(c, NOISE_LEVEL_IRQ_CALLBACK, timer);
+	else
+		hrtimer_begin_at(c, noise_callback_level(c), timer);
+	return 0;
 }
 
 /*
@@ -41,20 +50,28 @@ static __always_inline bool hrtimer_serves_wheel(struct noise_cpu *c, struct noi
 	       c->tick_expires_ns == (u64)BPF_CORE_READ(timer, _softexpires);
 }
 
+static __always_inline void hrtimer_end_at(struct noise_cpu *c, u32 level, u64 *ctx)
+{
+	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
+	if (!noise_has_open(c, level, hrtimer_source) || frame->object != ctx[0])
+		return;
+	if (hrtimer_serves_wheel(c, frame, (void *)ctx[0])) {
+		frame->source = timer_wheel_source;
+		frame->id = 0;
+	}
+	noise_close_and_commit(c, level, 0);
+}
+
 static __always_inline int hrtimer_end(u64 *ctx)
 {
 	struct noise_cpu *c = noise_this_cpu();
 	if (!c || !noise_wanted(c))
 		return 0;
-	u32 level = noise_callback_level(c);
-	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
-	if (!noise_has_open(c, level, hrtimer_source) || frame->object != ctx[0])
-		return 0;
-	if (!hrtimer_serves_wheel(c, frame, (void *)ctx[0]))
-		return noise_end_callback(hrtimer_source);
-	frame->source = timer_wheel_source;
-	frame->id = 0;
-	return noise_end_callback(timer_wheel_source);
+	if (c->open_levels & LEVEL_BIT(IRQ))
+		hrtimer_end_at(c, NOISE_LEVEL_IRQ_CALLBACK, ctx);
+	else
+		hrtimer_end_at(c, noise_callback_level(c), ctx);
+	return 0;
 }
 
 /* The second argument was a pointer up to 6.18 and is a value since; it is not needed. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -201,6 +202,14 @@ def test_obstacles(
     assert obstacle is None or obstacle in found
 
 
-@pytest.mark.kernel
-def test_bpf_is_allowed_to_who_may_trace() -> None:
-    assert load_conftest()._bpf_is_allowed()
+def test_tests_of_the_kernel_lie_in_their_folder() -> None:
+    """make test looks for them there alone, and for no others there."""
+    here = CONFTEST.parent
+    marked = re.compile(r"(?m)^(@|pytestmark = .*| {4})pytest\.mark\.kernel\b")
+    files = {path.relative_to(here): path.read_text() for path in here.rglob("test_*.py")}
+    kernels = {path for path in files if path.parts[0] == "kernel"}
+    found = {path for path, text in files.items() if marked.search(text)}
+    assert kernels <= found
+    # What is installed is tried with the packages, a guest's own tests in the guest.
+    others = {path.parts[0] for path in found - kernels}
+    assert others <= {"packaging", "guests", Path(__file__).name}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
+from noisetop.columns.tasks import NOBODY
 from noisetop.counters.period import PeriodCounters
 from noisetop.counters.section import CpuFigure, Section, sections
 from noisetop.events.interruption import CLASSES, Source
@@ -228,7 +229,9 @@ def _top_trigger(row: SourceRow) -> str | None:
     if not triggers or all(not one.trigger.label for one in triggers):
         return None
     label = trigger_label(triggers[0].trigger)
-    return f"woken by {label}" if row.source.source.noise_class == "thread" else label
+    if row.source.source.noise_class != "thread":
+        return label
+    return f"woken by {label if triggers[0].trigger.label else NOBODY}"
 
 
 SOURCE_BY: Column[SourceRow] = Column(

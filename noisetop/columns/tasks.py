@@ -14,19 +14,21 @@ from noisetop.text.column import Column, per_second, show_count, show_ns, show_r
 from noisetop.text.sanitize import printable
 
 UNKNOWN = "unknown"
+NOBODY = "nobody known"
+"""Who woke a thread that goes on after it was preempted, or whose wake-up was not seen."""
 
 
 def described(trigger: Trigger, directory: TaskDirectory) -> str:
     """Who did it, what that belongs to and where, in one line, harmless on a terminal."""
     if not trigger.label:
         return UNKNOWN
-    about = directory.about(_responsible(trigger))
+    about = directory.about(responsible_tid(trigger))
     where = f" on CPU {trigger.cpu}" if trigger.task and trigger.cpu >= 0 else ""
     return printable(f"{trigger.label} ({about}){where}" if about else f"{trigger.label}{where}")
 
 
-def _responsible(trigger: Trigger) -> int:
-    """The task that it goes back to; 0: none."""
+def responsible_tid(trigger: Trigger) -> int:
+    """The task that a trigger goes back to; 0: none."""
     if trigger.origin:
         number = trigger.origin.rpartition(" ")[2]
         return int(number) if number.isdecimal() else 0
@@ -66,7 +68,11 @@ class TaskNamer:
 
     def triggers_of(self, source: SourceSummary) -> list[NamedShare]:
         """Who triggered a source, largest first; of a thread these woke it."""
-        return _merged((self._trigger(one.trigger), one) for one in source.triggers)
+        nobody = NOBODY if source.source.noise_class == "thread" else UNKNOWN
+        return _merged(
+            (self._trigger(one.trigger) if one.trigger.label else nobody, one)
+            for one in source.triggers
+        )
 
     def _trigger(self, trigger: Trigger) -> str:
         acted = trigger.task and not trigger.work

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from noisetop.columns.tasks import NamedShare, TaskNamer
+from noisetop.columns.tasks import NOBODY, NamedShare, TaskNamer
 from noisetop.events.interruption import Source
 from noisetop.events.trigger import Trigger
 from noisetop.summary.summary import SourceSummary, Summary
@@ -61,7 +61,8 @@ def is_known(trigger: Trigger) -> bool:
 
 TRIGGER: Column[TriggerRow] = Column(
     "trigger", "Who", "", 40, lambda row: row.label, str,
-    "who triggered it; unknown: not reported by the kernel, or before the start", left=True,
+    f"who triggered it; unknown: not reported by the kernel, or before the start; {NOBODY}: the "
+    "thread went on after it was preempted, or its wake-up was not seen", left=True,
 )  # fmt: skip
 TRIGGER_FIGURES: tuple[Column[TriggerRow], ...] = (
     Column(

@@ -11,7 +11,7 @@ EXIT_STATUSES = (
     ("0", "success"),
     (str(EXIT_FAILURE), "failure: one line on stderr says what failed and what to type"),
     (str(EXIT_USAGE), "wrong usage: an option, a value or a target that does not exist"),
-    (str(EXIT_LIMIT), "a limit set on the command line was crossed (--fail-on)"),
+    (str(EXIT_LIMIT), "a limit that was set was crossed (--fail-on, record --stop…)"),
     (f"{SIGNAL_BASE}+N", "noisetop was interrupted by signal N (130: Ctrl-C)"),
 )
 """Status and meaning."""

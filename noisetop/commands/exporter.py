@@ -116,7 +116,7 @@ def _serve(
             text.write(published.registry, sample.interval.end_ns, last=ended)
 
     published.publish(exported.totals.snapshot())
-    with address.serving(published.registry) if address else nullcontext():
+    with address.serving(published) if address else nullcontext():
         where = [address.url] if address else []
         if address and not address.is_loopback:
             notice(f"whoever reaches {address.host} on port {address.port} reads the metrics")

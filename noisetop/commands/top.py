@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import shutil
 import sys
-import threading
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from noisetop.command_line.command import Example
 from noisetop.errors import UsageError
 from noisetop.live.feed import TracerFeed
+from noisetop.live.starting_feed import StartingFeed
 from noisetop.live_outputs import add_output_arguments, chosen_output
+from noisetop.session.live_recorder import LiveRecorder, add_live_recorder_arguments
+from noisetop.session.notice import notice
 from noisetop.session.options import add_net_argument, add_run_arguments
 from noisetop.session.temporary import temporary_file
 from noisetop.session.traced_run import TracedRun
@@ -36,6 +39,10 @@ EXAMPLES = (
         "noisetop top -o noise.noisetop -- ./benchmark",
         "dashboard while a benchmark runs, recorded into a file as well",
     ),
+    Example(
+        "noisetop top -c 2-3 --worst 5 -o worst/",
+        "dashboard, and the five worst moments in files: key W lists them",
+    ),
 )
 
 
@@ -55,9 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FILE",
         type=Path,
-        help="also record into this file, as noisetop record does",
+        help="also record into this file, as noisetop record does; with --worst a folder",
     )
     parser.add_argument("--force", action="store_true", help="overwrite the output")
+    add_live_recorder_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,29 +77,47 @@ def run(args: argparse.Namespace) -> int:
     output, settings = chosen_output(args, terminal=drawable and not args.interval)
     # What the command writes waits until the terminal is free again.
     waits = bool(args.workload) and output.owns_terminal
+    recorder = LiveRecorder.of(args, has_keys=output.owns_terminal)
     with temporary_file() if waits else nullcontext() as written:
         run = TracedRun(
             args,
-            output=args.output,
+            output=None if args.worst else args.output,
             live=True,
             workload_output_fd=written.fileno() if written else -1,
+            say=recorder.say if recorder else notice,
         )
-        for module in output.preload:
-            threading.Thread(target=importlib.import_module, args=(module,)).start()
         with run:
-            with run.tracing() as tracer:
-                feed = TracerFeed(
-                    tracer,
+            with ExitStack() as trace:
+                if recorder:
+                    trace.callback(recorder.say_again)
+                feed = StartingFeed(
+                    lambda: trace.enter_context(_traced(args, run, recorder, interval_ns)),
                     run.stopper,
-                    interval_ns,
                     run.target.title,
-                    args.count,
-                    args.net,
-                    keeps_moments=output.owns_terminal,
+                    interval_ns,
                 )
-                output.run(feed, sys.stdout, settings)
+                if not output.owns_terminal:
+                    feed.start()
+                output.run(feed, sys.stdout, replace(settings, snapshots=recorder))
             status = run.status()
         if written:
             written.seek(0)
             shutil.copyfileobj(written, sys.stdout.buffer)
     return status
+
+
+@contextmanager
+def _traced(
+    args: argparse.Namespace, run: TracedRun, recorder: LiveRecorder | None, interval_ns: int
+) -> Iterator[TracerFeed]:
+    """The feed of a trace that runs until the end of the block."""
+    with run.tracing() as tracer, recorder.beside(tracer) if recorder else nullcontext():
+        yield TracerFeed(
+            tracer,
+            run.stopper,
+            interval_ns,
+            run.target.title,
+            args.count,
+            args.net,
+            keeps_moments=recorder is not None and recorder.has_keys,
+        )

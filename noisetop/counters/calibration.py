@@ -67,6 +67,11 @@ class Calibration:
         """The entry cost of one kind of KINDS; None: not calibrated."""
         return self.kinds.get(kind)
 
+    @property
+    def most_ns(self) -> int:
+        """The largest entry cost; 0: nothing is calibrated."""
+        return max((one.entry_ns for one in self.kinds.values()), default=0)
+
 
 NONE = Calibration(reason="nothing was calibrated")
 BY_NET = Calibration(reason="--net ranks by net time, without an estimate")

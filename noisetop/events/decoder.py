@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from noisetop._tables import split_by_kind
 from noisetop.events.interruption import SIDE_LEVEL, Interruptions, Source
 from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import OriginJoin
+from noisetop.events.records import split
 from noisetop.events.single_calls import SingleCalls
 from noisetop.events.source_names import Namer, Names
 from noisetop.events.task_names import TaskNames
@@ -140,7 +140,7 @@ class RecordReader:
 
     def take(self, *pieces: Events, last: bool, complete_ns: int | None = None) -> Batch:
         """The first half of read(): all but who caused it. May run ahead on another thread."""
-        names, triggers, waits, events = self._split_by_kind(self._held, *pieces)
+        names, triggers, waits, events = split(self.layout, self._held, *pieces)
         if complete_ns is None:
             complete_ns = _complete_ns(events)
         if self.layout.task_name is not None:
@@ -231,16 +231,6 @@ class RecordReader:
         """What tells threads apart: CPU, level and start."""
         levels = threads["level"] & np.uint8(0xFF ^ self.layout.entry_mark)
         return threads["cpu"].tolist(), levels.tolist(), threads["start_ns"].tolist()
-
-    def _split_by_kind(self, *pieces: Events) -> list[Events]:
-        """Records that tell names, triggers and waits, and events."""
-        event = self.layout.event
-        assert event.fields is not None
-        flags = self.layout.flags
-        kinds = bytes([flags["NAME"], flags["TRIGGER"], flags["WAIT"], 0])
-        plain = [piece.view(np.uint8) for piece in pieces]
-        rows = split_by_kind(plain, event.itemsize, event.fields["flags"][1], sum(kinds), kinds)
-        return [np.frombuffer(some, event) for some in rows]
 
     def _due_waits(self, waits: Events, complete_ns: int, *, last: bool) -> Events:
         """Those that had ended by then; the others belong to the next period."""

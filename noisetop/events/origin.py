@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from noisetop.events.interruption import FAULT, HARDWARE, Interruptions, Source
 from noisetop.events.task_names import TaskNames
-from noisetop.events.trigger import Trigger
+from noisetop.events.trigger import IDLE_LOOP, Trigger
 from noisetop.tables.dictionary import DictionaryEncoder
 
 _THREAD = "thread"
@@ -21,6 +21,10 @@ _OF_DEVICES = ("BLOCK", "IRQ_POLL")
 _OF_SENDERS = ("NET_RX", "NET_TX")
 _OF_CALLBACKS = ("HI", "TIMER", "TASKLET", "HRTIMER")
 """Whose own part is nothing: what they run is somebody's."""
+_CARRIES_OUT_CALLS = "migration/"
+"""Before it moves a task, this thread runs what other CPUs have queued on its own for an interrupt
+(migration_cpu_stop() in kernel/sched/core.c), and so does the idle loop: what that raises is not
+their doing."""
 _LOCAL_TIMER = ("timer", "local_timer")
 _LOCAL, _CHEAP = "local", "cheap"
 
@@ -109,7 +113,7 @@ class OriginJoin:
             return Origin.PROGRAM if source.path[1] == "self" else Origin.UNATTRIBUTED
         if not about.kernel:  # of several victims that wait, it may be named itself
             return self._of_task(tid, victim) if tid != victim else Origin.OTHERS
-        works_for_somebody = len(source.path) > 2 or source.path[1].startswith("migration/")
+        works_for_somebody = len(source.path) > 2 or source.path[1].startswith(_CARRIES_OUT_CALLS)
         if works_for_somebody and trigger.task:
             return self._of_trigger(trigger, victim)
         if works_for_somebody and _LOCAL in self.reduced:
@@ -121,7 +125,11 @@ class OriginJoin:
             return Origin.UNATTRIBUTED
         if vector in _KERNEL_SOFTIRQS:
             return Origin.KERNEL
-        if trigger.began == "ipi":
+        if (
+            trigger.began == "ipi"
+            or trigger.context == IDLE_LOOP
+            or trigger.task.startswith(_CARRIES_OUT_CALLS)
+        ):
             return (
                 Origin.DEVICE
                 if vector in _OF_DEVICES

@@ -7,6 +7,8 @@ from typing import NamedTuple
 CLOCKS = ("tick", "timer wheel")
 """Contexts that are nobody's doing: the scheduler's tick, and its timer serving others while the
 tick is stopped; who armed those is told with their functions."""
+IDLE_LOOP = "the idle loop"
+"""Context of what a CPU did while it ran no task."""
 
 
 UserStacks = dict[tuple[int, int], tuple[str, ...]]

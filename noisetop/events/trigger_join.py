@@ -13,7 +13,7 @@ from noisetop._tables import AsOfJoin
 from noisetop.events.interruption import Flag
 from noisetop.events.layout import Events, Layout
 from noisetop.events.task_names import TaskNames
-from noisetop.events.trigger import CLOCKS, Trigger
+from noisetop.events.trigger import CLOCKS, IDLE_LOOP, Trigger
 from noisetop.events.victim_stacks import NO_STACK, TRIGGER_OF, VictimStacks
 from noisetop.tables.dictionary import Column, DictionaryEncoder
 from noisetop.tables.nesting import first_inside
@@ -27,7 +27,6 @@ Keys = npt.NDArray[np.uint64]
 TICK_FUNCTIONS = ("tick_nohz_handler", "tick_sched_timer")
 _CONTEXTS = {"SOFTIRQ": "a softirq", "IRQ": "an interrupt", "NMI": "an NMI", "UNKNOWN": "unknown"}
 """What a CPU was serving, by the names of ``enum noise_context``."""
-_IDLE_LOOP = "the idle loop"
 RECENT_NS = 1_000_000_000
 """Events that reach back no further than this before the newest trigger find theirs in any case."""
 _REMEMBERED = 1 << 14
@@ -255,7 +254,7 @@ class TriggerJoin:
             return Trigger(context=context, **about, **self._began(root))
         tid = int(record["tid"])
         if not tid:
-            return Trigger(context=_IDLE_LOOP, **about)
+            return Trigger(context=IDLE_LOOP, **about)
         work = self.function_name(int(record["work_function"])) if record["work_function"] else ""
         origin = origins[row]
         queued = bool(origin["tid"]) and origin["context"] == self._task
@@ -289,7 +288,7 @@ class TriggerJoin:
         if waker < contextual:
             return Trigger(self.names.name(waker, time_ns), waker, int(cpu))
         context = waker - contextual
-        name = _IDLE_LOOP if context == self._task else self._served[context]
+        name = IDLE_LOOP if context == self._task else self._served[context]
         return Trigger(context=name, cpu=int(cpu))
 
     def _join_raisers(self, batch: _Batch) -> None:
@@ -315,7 +314,7 @@ class TriggerJoin:
             return (
                 Trigger(self.names.name(tid, time_ns), tid, cpu)
                 if tid
-                else Trigger(context=_IDLE_LOOP, cpu=cpu)
+                else Trigger(context=IDLE_LOOP, cpu=cpu)
             )
         kind = self.layout.kinds[int(raiser["source"])]
         number = f" {int(raiser['id'])}" if kind.identity in ("irq", "softirq") else ""

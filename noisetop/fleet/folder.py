@@ -7,7 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -91,20 +91,28 @@ def open_fleet(path: Path) -> Fleet:
     """The fleet in a folder. Raises NoisetopError where there is none that can be read."""
     try:
         with (path / MARKER).open("rb") as file:
-            about = json.loads(file.read(_MAX_MARKER_BYTES))
-        version, hosts = about["fleet_version"], about["hosts"]
+            content = file.read(_MAX_MARKER_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         raise UsageError(_no_fleet(path)) from None
     except OSError as error:
         raise NoisetopError(f"cannot read {path / MARKER}: {error.strerror}") from None
+    return Fleet(path, hosts_of_marker(content, str(path)))
+
+
+def hosts_of_marker(content: bytes, where: str) -> str:
+    """What the hosts of a fleet are called by, by the content of its marker. Raises NoisetopError
+    where it is damaged or of another version."""
+    try:
+        about = json.loads(content)
+        version, hosts = about["fleet_version"], about["hosts"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise NoisetopError(f"{path / MARKER} is damaged: export to another folder") from None
+        raise NoisetopError(f"{where}/{MARKER} is damaged: export to another folder") from None
     if version != FLEET_VERSION:
         raise NoisetopError(
-            f"{path} is of version {version!r} of the tables, this noisetop reads {FLEET_VERSION}: "
-            "export the recordings again to another folder"
+            f"{where} is of version {version!r} of the tables, this noisetop reads "
+            f"{FLEET_VERSION}: export the recordings again to another folder"
         )
-    return Fleet(path, str(hosts))
+    return str(hosts)
 
 
 def _no_fleet(path: Path) -> str:
@@ -119,12 +127,17 @@ def open_fleets(paths: Sequence[Path]) -> list[Fleet]:
     """The fleets in several folders, each once. Raises NoisetopError, also where their hosts are
     not called alike."""
     fleets = list({path.resolve(): open_fleet(path) for path in paths}.values())
-    if len({one.hosts for one in fleets}) > 1:
+    check_names(one.hosts for one in fleets)
+    return fleets
+
+
+def check_names(hosts: Iterable[str]) -> None:
+    """Raises UsageError where the hosts of several fleets are not called alike."""
+    if len(set(hosts)) > 1:
         raise UsageError(
             "the folders name their hosts in different ways: export all of them with the same "
             "--hash-hosts and --hash-key"
         )
-    return fleets
 
 
 def create_fleet(path: Path, hosts: str) -> Fleet:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.fleet.engines import DEFAULT_ENGINE, Engine, open_engine
-from noisetop.fleet.folder import open_fleets
+from noisetop.fleet.folder import check_names, hosts_of_marker, open_fleets
 from noisetop.fleet.runs import Group, Run, grouping, read_runs
+from noisetop.fleet.stored import StoredFleet, is_url
 from noisetop.machine.affinity import bind, choose
 from noisetop.machine.system import cpus_from_list, isolated_cpus, nohz_full_cpus
 from noisetop.session.notice import notice
@@ -19,7 +20,8 @@ from noisetop.text.layout import fit, output_width
 from noisetop.text.sanitize import printable
 from noisetop.text.terminal_output import add_pager_argument, print_lines
 
-ALPHA = 0.01
+ALPHA = 0.001
+"""Of a thousand questions that have no answer, one gets one."""
 _SMALLEST_ALPHA = 0.0001
 _MOST_THREADS = 1024
 
@@ -27,7 +29,11 @@ _MOST_THREADS = 1024
 def add_question_arguments(parser: argparse.ArgumentParser, *, by: bool = True) -> None:
     """PATH, --by, --engine, --threads, --housekeeping, --json, --no-pager."""
     parser.add_argument(
-        "paths", metavar="PATH", type=Path, nargs="+", help="folder that noisetop export wrote"
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help="folder that noisetop export wrote, or the URL of a copy, as s3://BUCKET/FLEET, where "
+        "the engine can read that",
     )
     if by:
         parser.add_argument(
@@ -106,9 +112,11 @@ def asked(args: argparse.Namespace) -> Iterator[tuple[Engine, list[Run]]]:
     """The engine over the folders, and the runs in them. Raises NoisetopError."""
     if not 1 <= args.threads <= _MOST_THREADS:
         raise UsageError(f"--threads takes 1 to {_MOST_THREADS}")
-    fleets = open_fleets(args.paths)
+    local = open_fleets([Path(one) for one in args.paths if not is_url(one)])
+    stored = [StoredFleet(one.rstrip("/")) for one in args.paths if is_url(one)]
     _keep_off_isolated_cpus(args.housekeeping)
-    with open_engine(args.engine, fleets, args.threads) as engine:
+    with open_engine(args.engine, [*local, *dict.fromkeys(stored)], args.threads) as engine:
+        check_names([*(one.hosts for one in local), *(_hosts(engine, one) for one in stored)])
         runs = read_runs(engine)
         if not any(run.wall_ns for run in runs):
             raise NoisetopError("the runs have no duration: record for some seconds at least")
@@ -119,6 +127,14 @@ def asked(args: argparse.Namespace) -> Iterator[tuple[Engine, list[Run]]]:
                 f"{lossy} of {len(runs)} runs lost records, {damaged} are damaged: noise may lack"
             )
         yield engine, runs
+
+
+def _hosts(engine: Engine, stored: StoredFleet) -> str:
+    """What the hosts of a fleet are called by that only the engine can read."""
+    content = engine.text(stored.marker)
+    if not content:
+        raise UsageError(f"{stored.url} holds no fleet: copy the folder that noisetop export wrote")
+    return hosts_of_marker(content.encode(), stored.url)
 
 
 def group_of(args: argparse.Namespace, runs: Sequence[Run]) -> Callable[[Run], Group]:

@@ -136,8 +136,8 @@ def squares(
     engine: Engine, runs: Sequence[Run], of: Rates[K], unit_of: Callable[[Run], K]
 ) -> Table:
     """Of the same rows and columns: sums of squared net times, ns², by the middles of buckets,
-    times the number of CPUs: what interrupted several of them may have done so at once, and then
-    is one thing that happened by chance."""
+    times the number of CPUs that it may have interrupted at once: then that is one thing that
+    happened by chance."""
     import narwhals.stable.v2 as nw
 
     _, number_of = numbered(runs, unit_of)
@@ -149,7 +149,7 @@ def squares(
         .agg(nw.col("square").sum())
         .select("unit", "source_group", "square")
     )
-    # A row for each CPU of each run, which takes less memory to count than CPUs that differ.
+    # A row or more for each CPU of each run: to count CPUs that differ takes more memory.
     by_cpu = (
         _external(engine, "sources", number_of)
         .filter(nw.col("count") > nw.col("idle_count"))
@@ -159,12 +159,15 @@ def squares(
     )
     place = {source: at for at, source in enumerate(of.sources)}
     runs_of = Counter(number_of.values())
+    cpus_of = dict.fromkeys(runs_of, 0)
+    for run in runs:
+        cpus_of[number_of[run.run]] = max(cpus_of[number_of[run.run]], run.cpu_count)
     sums = np.zeros(of.net_ns.shape)
     for unit, source, square in engine.rows(squared):
         if source in place:
             sums[unit, place[source]] = square
     for unit, source, cpus in engine.rows(by_cpu):
-        sums[unit, place[source]] *= cpus / runs_of[unit]
+        sums[unit, place[source]] *= min(cpus / runs_of[unit], cpus_of[unit])
     return sums
 
 

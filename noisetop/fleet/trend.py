@@ -17,6 +17,9 @@ _FLOOR_NS = 1_000
 _MOST_UNITS = 50
 """More hosts are put into so many groups, each of which is permuted as one."""
 _PERMUTATIONS = 2_000
+_ENOUGH = 100
+"""Permutations that differ as much as the days do: such a source is not looked at any further
+(Besag, Clifford 1991)."""
 _CELLS = 1 << 16
 """Of series that are permuted at a time; more would leave the cache of a CPU."""
 _SEED = 20_240_601
@@ -122,13 +125,19 @@ def _permuted_p(series: Table, observed: Table, rounds: int) -> Table:
     rng = np.random.default_rng(_SEED)
     missing = np.isnan(series[:, :, 0])
     places = np.arange(series.shape[1])
-    reached = np.zeros(len(observed))
-    at_once = max(1, _CELLS // series.size)
-    for done in range(0, rounds, at_once):
-        order = _shuffled(rng, missing, places, min(at_once, rounds - done))
-        drawn = np.take_along_axis(series[None], order[..., None], axis=2)
-        reached += (_largest(drawn)[0] >= observed * (1 - 1e-9)).sum(axis=0)
-    p: Table = (1 + reached) / (1 + rounds)
+    reached, drawn = np.zeros(len(observed)), np.zeros(len(observed))
+    done, undecided = 0, np.arange(len(observed))
+    while done < rounds and len(undecided):
+        part = series[..., undecided]
+        count = min(max(1, _CELLS // part.size), rounds - done)
+        order = _shuffled(rng, missing, places, count)
+        shuffled = np.take_along_axis(part[None], order[..., None], axis=2)
+        most = observed[undecided] * (1 - 1e-9)
+        reached[undecided] += (_largest(shuffled)[0] >= most).sum(axis=0)
+        drawn[undecided] += count
+        done += count
+        undecided = undecided[reached[undecided] < _ENOUGH]
+    p: Table = (1 + reached) / (1 + drawn)
     return p
 
 

@@ -13,13 +13,13 @@ from noisetop.counters.losses import LOSSES
 from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions, interrupting
 from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import Origin
-from noisetop.events.victim_time import VictimTime
-from noisetop.flight_recorder.needed import needed_records
+from noisetop.flight_recorder.needed import LONGEST_NS, needed_records
 from noisetop.limits.noise_figures import culprit_of, main_culprit
 from noisetop.limits.outcome import Culprit
-from noisetop.recording.moment import ANY_CPU, SOURCE, TOTAL, WAIT, Figures, Moment
+from noisetop.recording.moment import ANY_CPU, GAP, SOURCE, TOTAL, WAIT, Figures, Moment
 from noisetop.recording.raw_file import read_spool
 from noisetop.recording.recording import Recording
+from noisetop.recording.thread_accounts import PeriodAccount
 from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.max_single import LongestIntervals, NoiseInterval
 from noisetop.summary.recorded import cpu_victims_of, summary_from
@@ -42,15 +42,19 @@ def analyse(path: Path, moment: Moment) -> Analysis:
     """Reads what tells about the moment. Raises NoisetopError where the file is damaged."""
     recording = read_spool(path, partial(_needed, moment))
     assert recording.accounts is not None
-    # What ran outside of the moment is left out, so waits have no causes here.
+    # What ran outside of the moment is left out, so waits have no causes but in it.
     recording = replace(recording, read_chunks=recording.accounts.chunks)
     tables = [_inside(chunk, moment) for chunk in recording.all_chunks()]
-    table = joined([np.empty(0, INTERRUPTION), *tables])
-    recording = replace(recording, victims=_victims_of(recording))
+    ran = joined([np.empty(0, INTERRUPTION), *tables])
+    account = _account(recording, ran)
+    if Claims.of(recording.metadata).any_task:
+        recording = replace(recording, victims=dict(account.victims))
+    table = select(ran, ran["victim_tid"] != 0)
+    table = joined([table, _cut(account.unattributed, moment)])
     whose = cpu_victims_of(recording)
     external = select(table, table["origin"] != Origin.SELF)
     external = without_aside(external, recording.sources, whose, recording.directory)
-    if moment.kind in (TOTAL, WAIT):
+    if moment.kind in (TOTAL, WAIT, GAP):
         return Analysis(whose, _sum_of(recording, moment, external))
     if moment.kind == SOURCE:
         noise_ns = int(table["net_ns"].sum())
@@ -65,25 +69,41 @@ def analyse(path: Path, moment: Moment) -> Analysis:
 
 
 def _needed(moment: Moment, layout: Layout, events: Events) -> Events:
-    place = moment.cpu, moment.start_ns, moment.end_ns
-    return needed_records(layout, events, *place, waits=True)
+    return needed_records(layout, events, moment.cpu, moment.start_ns, _end_ns(moment))
 
 
-def _victims_of(recording: Recording) -> dict[int, VictimTime]:
-    """For how long each victim ran, and where, by its waits."""
+def _end_ns(moment: Moment) -> int:
+    """Up to when what began in it may end."""
+    return moment.end_ns + (LONGEST_NS if moment.kind == TOTAL else 0)
+
+
+def _account(recording: Recording, table: Interruptions) -> PeriodAccount:
+    """For how long each victim ran, and where, by its waits; and what nothing accounts for."""
     accounts = recording.accounts
-    if accounts is None or not Claims.of(recording.metadata).any_task:
-        return {}
+    assert accounts is not None
     accounts.begin(recording.start_ns)
-    none = np.empty(0, INTERRUPTION)
-    return dict(accounts.account((), none, recording.end_ns, last=True).victims)
+    return accounts.account((table,), table[:0], recording.end_ns, last=True)
+
+
+def _cut(unattributed: Interruptions, moment: Moment) -> Interruptions:
+    """The parts that lie in the moment."""
+    here = unattributed["start_ns"] <= moment.end_ns
+    here &= unattributed["start_ns"] + unattributed["gross_ns"] > moment.start_ns
+    if moment.cpu != ANY_CPU:
+        here &= unattributed["cpu"] == moment.cpu
+    rows = select(unattributed, here).copy()
+    ends = np.minimum(rows["start_ns"] + rows["gross_ns"], moment.end_ns)
+    rows["start_ns"] = np.maximum(rows["start_ns"], moment.start_ns)
+    rows["gross_ns"] = rows["net_ns"] = ends - rows["start_ns"]
+    return rows
 
 
 def _inside(chunk: Interruptions, moment: Moment) -> Interruptions:
-    """The noise of somebody that lies in the moment, in one table of its own."""
+    """What ran in the moment, also beside an idle CPU, in one table of its own."""
     table = interrupting(chunk)
-    mine = (table["victim_tid"] != 0) & (table["start_ns"] >= moment.start_ns)
-    mine &= table["start_ns"] + table["gross_ns"] <= moment.end_ns
+    mine = table["start_ns"] >= moment.start_ns
+    mine &= table["start_ns"] <= moment.end_ns
+    mine &= table["start_ns"] + table["gross_ns"] <= _end_ns(moment)
     if moment.cpu != ANY_CPU:
         mine &= table["cpu"] == moment.cpu
     return select(table, mine).copy()
@@ -111,7 +131,7 @@ def _figures_of(recording: Recording, interval: NoiseInterval, table: Interrupti
 
 
 def _sum_of(recording: Recording, moment: Moment, table: Interruptions) -> Figures | None:
-    """Of all noise in it; of a wait that is what ran meanwhile."""
+    """Of all noise in it; of a wait or a gap that is what ran meanwhile, perhaps nothing."""
     if moment.kind == TOTAL and not len(table):
         return None
     summary = _summary_of(recording, table)

@@ -3,20 +3,22 @@ external is decided by who takes the moments (noisetop.flight_recorder.judge).""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from noisetop.events.decoder import RecordReader
 from noisetop.events.layout import Events, Layout
 from noisetop.events.source_names import Names
+from noisetop.events.victim_book import SWITCH_NS
 from noisetop.flight_recorder.closed_intervals import ClosedIntervals, noise_of
 from noisetop.flight_recorder.window import Chunk
 from noisetop.limits.grammar import path_matches
-from noisetop.recording.moment import SINGLE, SOURCE, TOTAL, WAIT, Moment
-from noisetop.tables.rows import select
+from noisetop.recording.moment import GAP, SINGLE, SOURCE, TOTAL, WAIT, Moment
+from noisetop.summary.max_single import GAP_NS
+from noisetop.tables.rows import joined, select
 
 Threshold = Callable[[], int]
 """What a moment has to reach, in ns; may change."""
@@ -24,6 +26,8 @@ PERIOD_NS = 1_000_000_000
 """Of sums, as the period of rtla."""
 _WAITS = ("preempted", "woken", "throttled")
 _MOST_SOURCES = 4096
+_CLOCK_NS = 1_000
+"""By how much the clock of a probe may differ from that of the records."""
 
 
 class Detector(Protocol):
@@ -35,50 +39,80 @@ class Detector(Protocol):
 
 @dataclass(slots=True)
 class SingleDetector:
-    """Long intervals: of each CPU one moment from the first to the last that is long enough."""
+    """Long intervals: of each CPU one moment from the first to the last that is long enough. A long
+    wait counts as well: nothing may account for it, and then no interruption tells of it."""
 
+    layout: Layout
     threshold: Threshold
     per_entry_ns: int = 0
     """What each interruption may add to the size."""
+    _waits: Events = field(init=False)
+    """Of which the interruptions may not all be here."""
+
+    def __post_init__(self) -> None:
+        self._waits = np.empty(0, self.layout.event)
 
     def add(self, chunk: Chunk, intervals: ClosedIntervals) -> Iterator[Moment]:
         """See Detector."""
         threshold_ns = self.threshold()
         sizes = intervals["noise_ns"] + self.per_entry_ns * intervals["count"].astype(np.int64)
-        long, sizes = intervals[sizes >= threshold_ns], sizes[sizes >= threshold_ns]
-        for cpu in np.unique(long["cpu"]).tolist():
-            mine, its_sizes = long[long["cpu"] == cpu], sizes[long["cpu"] == cpu]
-            start_ns, end_ns = int(mine["start_ns"].min()), int(mine["end_ns"].max())
-            yield Moment(SINGLE, cpu, start_ns, end_ns, int(its_sizes.max()), threshold_ns)
+        waits = self._ended(chunk)
+        cpus = np.concatenate([intervals["cpu"], waits["cpu"]])
+        starts = np.concatenate([intervals["start_ns"], waits["start_ns"].astype(np.int64)])
+        wait_ends = (waits["start_ns"] + waits["gross_ns"]).astype(np.int64)
+        ends = np.concatenate([intervals["end_ns"], wait_ends])
+        sizes = np.append(sizes, waits["gross_ns"].astype(np.int64))
+        long = sizes >= threshold_ns
+        for cpu in np.unique(cpus[long]).tolist():
+            mine = long & (cpus == cpu)
+            start_ns, end_ns = int(starts[mine].min()), int(ends[mine].max())
+            yield Moment(SINGLE, cpu, start_ns, end_ns, int(sizes[mine].max()), threshold_ns)
+
+    def _ended(self, chunk: Chunk) -> Events:
+        """Waits that may be noise nobody tells of."""
+        waits = joined([self._waits, waits_of(chunk.records.waits, self.layout)])
+        waits = select(waits, waits["gross_ns"] > SWITCH_NS)
+        complete = waits["start_ns"] + waits["gross_ns"] + GAP_NS <= chunk.until_ns
+        self._waits = select(waits, ~complete).copy()
+        return select(waits, complete)
 
 
 @dataclass(slots=True)
 class TotalDetector:
-    """Periods of a second in which the intervals of a CPU are too much together."""
+    """Periods in which the intervals of a CPU are too much together: of each CPU one moment from
+    the first to the last. An interval belongs to the period in which it began."""
 
     threshold: Threshold
     start_ns: int
     """Of the trace: periods are counted from there."""
     least_ns: int = 0
     """Shorter intervals do not count."""
+    period_ns: int = PERIOD_NS
+    per_entry_ns: int = 0
+    """What each interruption may add to the size."""
     _sums: dict[tuple[int, int], int] = field(default_factory=dict)
     """By number of the period and CPU."""
 
     def add(self, chunk: Chunk, intervals: ClosedIntervals) -> Iterator[Moment]:
         """See Detector."""
         counted = intervals[intervals["noise_ns"] >= self.least_ns]
-        periods = (counted["start_ns"] - self.start_ns) // PERIOD_NS
-        for period, cpu, noise_ns in zip(
-            periods.tolist(), counted["cpu"].tolist(), counted["noise_ns"].tolist(), strict=True
+        periods = (counted["start_ns"] - self.start_ns) // self.period_ns
+        sizes = counted["noise_ns"] + self.per_entry_ns * counted["count"].astype(np.int64)
+        for period, cpu, size_ns in zip(
+            periods.tolist(), counted["cpu"].tolist(), sizes.tolist(), strict=True
         ):
-            self._sums[period, cpu] = self._sums.get((period, cpu), 0) + noise_ns
-        current, threshold_ns = (chunk.until_ns - self.start_ns) // PERIOD_NS, self.threshold()
+            self._sums[period, cpu] = self._sums.get((period, cpu), 0) + size_ns
+        current, threshold_ns = (chunk.until_ns - self.start_ns) // self.period_ns, self.threshold()
+        over: dict[int, list[tuple[int, int]]] = {}
         for period, cpu in sorted(key for key in self._sums if key[0] < current):
             sum_ns = self._sums.pop((period, cpu))
             if sum_ns >= threshold_ns:
-                start_ns = self.start_ns + period * PERIOD_NS
-                end_ns = start_ns + PERIOD_NS - 1
-                yield Moment(TOTAL, cpu, start_ns, end_ns, sum_ns, threshold_ns)
+                over.setdefault(cpu, []).append((period, sum_ns))
+        for cpu, found in over.items():
+            start_ns = self.start_ns + found[0][0] * self.period_ns
+            end_ns = self.start_ns + (found[-1][0] + 1) * self.period_ns - 1
+            largest_ns = max(sum_ns for _, sum_ns in found)
+            yield Moment(TOTAL, cpu, start_ns, end_ns, largest_ns, threshold_ns)
 
 
 @dataclass(slots=True)
@@ -91,11 +125,8 @@ class WaitDetector:
     def add(self, chunk: Chunk, intervals: ClosedIntervals) -> Iterator[Moment]:
         """See Detector."""
         threshold_ns = self.threshold()
-        flags, reasons = self.layout.flags, self.layout.wait_reasons
-        events = chunk.events
-        waits = select(events, events["flags"] & np.uint8(flags["WAIT"]) != 0)
-        told = np.isin(waits["level"], [reasons.index(reason) for reason in _WAITS])
-        long = select(waits, told & (waits["gross_ns"] >= threshold_ns))
+        waits = waits_of(chunk.records.waits, self.layout)
+        long = select(waits, waits["gross_ns"] >= threshold_ns)
         if len(long):
             yield _moment(WAIT, long[long["gross_ns"].argmax()], threshold_ns)
 
@@ -117,20 +148,48 @@ class SourceDetector:
 
     def add(self, chunk: Chunk, intervals: ClosedIntervals) -> Iterator[Moment]:
         """See Detector."""
-        self._reader.task_names.add(self._named(chunk.events), self.layout.task_name)
+        self._reader.task_names.add(chunk.records.names, self.layout.task_name)
         namer = self._reader.namer
         if len(namer.sources) > _MOST_SOURCES:
             namer.forget()
             self._matches.clear()
-        table = namer.interruptions(select(chunk.events, noise_of(chunk.events, self.layout)))
+        events = chunk.records.events
+        table = namer.interruptions(select(events, noise_of(events, self.layout)))
         for source in namer.sources[len(self._matches) :]:
             self._matches.append(path_matches(source.path, self.glob))
         found = select(table, np.array(self._matches, bool).take(table["source"]))
         if len(found):
             yield _moment(SOURCE, found[found["net_ns"].argmax()], 0, self.glob)
 
-    def _named(self, events: Events) -> Events:
-        return select(events, events["flags"] & np.uint8(self.layout.flags["NAME"]) != 0)
+
+class SeenGap(NamedTuple):
+    """What a thread saw that does nothing but spin."""
+
+    cpu: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(slots=True)
+class GapDetector:
+    """Every gap that a probe has found, all of which are long enough."""
+
+    found: Callable[[], Iterable[SeenGap]]
+    threshold_ns: int
+
+    def add(self, chunk: Chunk, intervals: ClosedIntervals) -> Iterator[Moment]:
+        """See Detector."""
+        for cpu, start_ns, end_ns in self.found():
+            size_ns = end_ns - start_ns
+            around = start_ns - _CLOCK_NS, end_ns + _CLOCK_NS
+            yield Moment(GAP, cpu, *around, size_ns, self.threshold_ns)
+
+
+def waits_of(waits: Events, layout: Layout) -> Events:
+    """Those among waits and sleep in which the task could have run."""
+    reasons = layout.wait_reasons
+    told = np.isin(waits["level"], [reasons.index(reason) for reason in _WAITS])
+    return select(waits, told)
 
 
 def _moment(kind: str, row: np.void, threshold_ns: int, name: str = "") -> Moment:

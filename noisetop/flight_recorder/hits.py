@@ -55,8 +55,8 @@ class HitFiles:
     """The last ones."""
     count: int = 0
     """All of them."""
-    hit: threading.Event = field(default_factory=threading.Event)
-    """Set from the first one on that was not asked for."""
+    stop: threading.Event = field(default_factory=threading.Event)
+    """Set when a moment that was not asked for ends the run: its list did not get to CONTINUE."""
     _files: deque[Path] = field(default_factory=deque)
     _number: int = 0
 
@@ -72,7 +72,7 @@ class HitFiles:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the run goes on after a hit."""
+        """Whether the run goes on after a hit whose actions succeed."""
         return any(one.kind == CONTINUE for one in self.actions)
 
     def take(self, taken: Taken) -> CpuVictims:
@@ -92,14 +92,17 @@ class HitFiles:
                 return file.analysis.whose
             self.count += 1
             self.hits = [*self.hits[-9:], Hit(taken.moment.kind, figures, None)]
+            goes_on = taken.moment.kind == ASKED
             try:
-                self._do_all(actions, file, figures)
+                goes_on |= self._do_all(actions, file, figures)
             finally:
-                if taken.moment.kind != ASKED:
-                    self.hit.set()
+                if not goes_on:
+                    self.stop.set()
             return file.analysis.whose
 
-    def _do_all(self, actions: Sequence[Action], file: Unfinished, figures: Figures | None) -> None:
+    def _do_all(self, actions: Sequence[Action], file: Unfinished, figures: Figures | None) -> bool:
+        """Whether the list says that the run goes on: as with rtla, one that fails before does
+        not."""
         path: Path | None = None
         for action in actions:
             try:
@@ -110,9 +113,12 @@ class HitFiles:
                     send_signal(action)
                 elif action.kind == SHELL:
                     run_command(action, environment_of(path, figures), self.user)
+                elif action.kind == CONTINUE:
+                    return True
             except NoisetopError as error:
                 self.notice(f"action {action.kind}: {error}")
-                return
+                return False
+        return False
 
     def _publish(self, action: Action, file: Unfinished) -> Path:
         """Raises NoisetopError."""

@@ -1,23 +1,23 @@
-"""Whether a noise interval is external, from the few records that it is made of."""
+"""Whether a noise interval is external, from the few records that it is made of: interruptions, and
+waits that nothing accounts for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from noisetop.events.decoder import RecordReader
-from noisetop.events.interruption import Flag, interrupting
-from noisetop.events.layout import Events, Layout
+from noisetop.events.interruption import Flag, Interruptions, interrupting
+from noisetop.events.layout import Layout
 from noisetop.events.origin import Origin
 from noisetop.events.source_names import Names
 from noisetop.events.task_directory import Details, TaskDirectory
-from noisetop.flight_recorder.needed import needed_records
+from noisetop.flight_recorder.needed import LONGEST_NS, Pieces
 from noisetop.summary.cpu_victim import CpuVictims
 from noisetop.summary.max_single import LongestIntervals, NoiseInterval
 from noisetop.summary.worst import without_aside
-from noisetop.tables.rows import joined, select
+from noisetop.tables.rows import select
 
 
 @dataclass(slots=True)
@@ -32,33 +32,70 @@ class Judge:
     """The victims of CPUs, whose turns are no noise; from the last recording that was made."""
 
     def longest(
-        self, cpu: int, start_ns: int, end_ns: int, pieces: Iterable[Events]
+        self, cpu: int, start_ns: int, end_ns: int, pieces: Pieces, least_ns: int
     ) -> NoiseInterval | None:
-        """The longest interval of external noise between two moments on a CPU; None: there is none.
-        ``pieces``: records from before up to then."""
+        """The longest interval of external noise between two moments on a CPU; None: there is none
+        of ``least_ns``. ``pieces``: records from before up to then."""
+        # Who acted can only show that something is the victim's own: most is decided without.
+        largest = self._intervals(cpu, start_ns, end_ns, pieces.without_triggers(), 1)
+        if not largest or largest[0].noise_ns < least_ns:
+            return None
+        one = largest[0]
+        if self._intervals(cpu, one.start_ns, one.end_ns, pieces, 1) == largest:
+            return one
         found = self._intervals(cpu, start_ns, end_ns, pieces, 1)
-        return found[0] if found else None
+        return found[0] if found and found[0].noise_ns >= least_ns else None
 
-    def total_ns(
-        self, cpu: int, start_ns: int, end_ns: int, pieces: Iterable[Events], least_ns: int
-    ) -> int:
-        """The sum of all such intervals that are no shorter than ``least_ns``."""
-        found = self._intervals(cpu, start_ns, end_ns, pieces, None)
-        return sum(one.noise_ns for one in found if one.noise_ns >= least_ns)
+    def totals(
+        self,
+        cpu: int,
+        start_ns: int,
+        end_ns: int,
+        pieces: Pieces,
+        *,
+        least_ns: int,
+        period_ns: int,
+        per_entry_ns: int = 0,
+    ) -> dict[int, int]:
+        """The sum of all such intervals that are no shorter than ``least_ns``, by the start of the
+        period in which they began, and ``per_entry_ns`` for each entry into the kernel in them;
+        periods are counted from ``start_ns``."""
+        sums: dict[int, int] = {}
+
+        def add(at_ns: int, ns: int) -> None:
+            period = start_ns + (at_ns - start_ns) // period_ns * period_ns
+            sums[period] = sums.get(period, 0) + ns
+
+        external = self._external(cpu, start_ns, end_ns + LONGEST_NS, pieces)
+        for one in _longest(external, None):
+            if one.noise_ns >= least_ns and one.start_ns <= end_ns:
+                add(one.start_ns, one.noise_ns)
+        entries = external["start_ns"][external["flags"] & np.uint8(Flag.ENTRY) != 0]
+        for at_ns in entries[entries <= end_ns].tolist() if per_entry_ns else ():
+            add(at_ns, per_entry_ns)
+        return sums
 
     def _intervals(
-        self, cpu: int, start_ns: int, end_ns: int, pieces: Iterable[Events], keep: int | None
+        self, cpu: int, start_ns: int, end_ns: int, pieces: Pieces, keep: int | None
     ) -> list[NoiseInterval]:
+        return _longest(self._external(cpu, start_ns, end_ns, pieces), keep)
+
+    def _external(self, cpu: int, start_ns: int, end_ns: int, pieces: Pieces) -> Interruptions:
+        """What is not the doing of the victim, nested or not."""
         reader = RecordReader(self.layout, self.names, own_pid=self.own_pid)
         reader.restart(start_ns)
-        rows = [needed_records(self.layout, one, cpu, start_ns, end_ns) for one in pieces]
-        table = interrupting(reader.read(joined(rows), last=True))
-        outermost = table["flags"] & np.uint8(Flag.OUTERMOST) != 0
+        records = pieces.needed(self.layout, cpu, start_ns, end_ns)
+        table = interrupting(reader.read(records, last=True))
         directory = TaskDirectory(reader.tasks, reader.task_names.infos, self.details)
-        table = select(table, outermost & (table["origin"] != Origin.SELF))
-        table = without_aside(table, reader.namer.sources, self.whose, directory)
-        if not len(table):
-            return []
-        intervals = LongestIntervals(keep or len(table))
-        intervals.add(table)
-        return intervals.worst()
+        table = select(table, table["origin"] != Origin.SELF)
+        return without_aside(table, reader.namer.sources, self.whose, directory)
+
+
+def _longest(external: Interruptions, keep: int | None) -> list[NoiseInterval]:
+    """The longest intervals of what is no part of something else; None: all of them."""
+    table = select(external, external["flags"] & np.uint8(Flag.OUTERMOST) != 0)
+    if not len(table):
+        return []
+    intervals = LongestIntervals(keep or len(table))
+    intervals.add(table)
+    return intervals.worst()

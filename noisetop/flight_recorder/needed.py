@@ -2,25 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from noisetop.events.layout import Events, Layout
+from noisetop.events.records import split
+from noisetop.flight_recorder.retained import last_triggers
 from noisetop.recording.moment import ANY_CPU
-from noisetop.tables.rows import select
+from noisetop.tables.rows import joined, select
+
+LONGEST_NS = 1_000_000_000
+"""An interval that began in a period ends within this after it, else it is not in the period."""
 
 
-def needed_records(
-    layout: Layout, events: Events, cpu: int, start_ns: int, end_ns: int, *, waits: bool = False
-) -> Events:
-    """Names, triggers up to the end, and what ran on the CPU from the one moment to the other;
-    with ``waits`` those of the whole time and all CPUs. ANY_CPU: what ran on any."""
-    starts, flags = events["start_ns"], layout.flags
-    chosen = events["flags"] & np.uint8(flags["NAME"]) != 0
-    chosen |= (events["flags"] & np.uint8(flags["TRIGGER"]) != 0) & (starts <= end_ns)
-    if waits:
-        chosen |= events["flags"] & np.uint8(flags["WAIT"]) != 0
-    ran = (events["flags"] & np.uint8(layout.no_interval) == 0) & (starts >= start_ns)
-    if cpu != ANY_CPU:
-        ran &= events["cpu"] == cpu
-    ran[ran] = starts[ran] + events["gross_ns"][ran] <= end_ns
-    return select(events, chosen | ran)
+class Pieces(NamedTuple):
+    """Records by kind as noisetop.events.records has them, each in some pieces."""
+
+    names: Sequence[Events]
+    triggers: Sequence[Events]
+    waits: Sequence[Events]
+    events: Sequence[Events]
+
+    def needed(self, layout: Layout, cpu: int, start_ns: int, end_ns: int) -> Events:
+        """Names, triggers up to the end, of those from before the start the last of each object;
+        what ran on the CPU from the one moment to the other, and waits for it that ended in
+        between. ANY_CPU: what ran on any."""
+        triggers = [some for one in self.triggers for some in _due(layout, one, start_ns, end_ns)]
+        waits = [_ended(one, cpu, start_ns, end_ns) for one in self.waits]
+        ran = [_ran(one, cpu, start_ns, end_ns) for one in self.events]
+        none = np.empty(0, layout.event)
+        return joined([none, *self.names, *triggers, *waits, *ran])
+
+    def without_triggers(self) -> Pieces:
+        """The same as if nobody had told who acted."""
+        return self._replace(triggers=())
+
+
+def needed_records(layout: Layout, events: Events, cpu: int, start_ns: int, end_ns: int) -> Events:
+    """The same of records of all kinds, with all waits."""
+    names, triggers, waits, ran = split(layout, events)
+    pieces = Pieces([names, waits], [triggers], (), [ran])
+    return pieces.needed(layout, cpu, start_ns, end_ns)
+
+
+def _due(layout: Layout, triggers: Events, start_ns: int, end_ns: int) -> Iterator[Events]:
+    starts = triggers["start_ns"]
+    earlier = select(triggers, starts < start_ns)
+    if len(earlier):
+        yield select(earlier, last_triggers(layout, earlier))
+    yield select(triggers, (starts >= start_ns) & (starts <= end_ns))
+
+
+def _ended(waits: Events, cpu: int, start_ns: int, end_ns: int) -> Events:
+    ends = waits["start_ns"] + waits["gross_ns"]
+    mine = (ends >= start_ns) & (ends <= end_ns)
+    return select(waits, mine if cpu == ANY_CPU else mine & (waits["cpu"] == cpu))
+
+
+def _ran(events: Events, cpu: int, start_ns: int, end_ns: int) -> Events:
+    starts = events["start_ns"]
+    mine = (starts >= start_ns) & (starts + events["gross_ns"] <= end_ns)
+    return select(events, mine if cpu == ANY_CPU else mine & (events["cpu"] == cpu))

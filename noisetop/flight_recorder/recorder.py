@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from noisetop.events.records import Records
 from noisetop.flight_recorder.closed_intervals import IntervalFinder
-from noisetop.flight_recorder.detectors import Detector
+from noisetop.flight_recorder.detectors import PERIOD_NS, Detector
 from noisetop.flight_recorder.judge import Judge
+from noisetop.flight_recorder.needed import Pieces
 from noisetop.flight_recorder.retained import Retained
 from noisetop.flight_recorder.snapshot_files import Taken
 from noisetop.flight_recorder.window import Chunk, Window
@@ -59,8 +61,10 @@ class Plan:
     """After a file, in which moments are passed over."""
     least_ns: int = 0
     """Shorter intervals do not count in a sum."""
+    period_ns: int = PERIOD_NS
+    """Of sums."""
     by_cost: bool = False
-    """Whether intervals are compared by their cost: their interruptions are counted."""
+    """Whether intervals and sums are compared by their cost: their interruptions are counted."""
     looks_first: bool = False
     """Whether who the victims are is found out first: any task may be one, and a turn of the victim
     is no noise."""
@@ -92,6 +96,8 @@ class FlightRecorder:
     _window: Window = field(init=False)
     _finder: IntervalFinder = field(init=False)
     _judge: Judge = field(init=False)
+    _entry_ns: int = field(init=False)
+    """What each interruption may add to the cost."""
     _due: list[Moment] = field(default_factory=list)
     """That belong into one file."""
     _unseen: list[Chunk] = field(default_factory=list)
@@ -109,12 +115,19 @@ class FlightRecorder:
         start_ns, totals = tracer.start_ns, tracer.counters.at_start
         self._window = Window(retained, keep_ns, plan.keep_bytes, start_ns, totals)
         self._finder = IntervalFinder(tracer.layout, nested=plan.by_cost)
+        self._entry_ns = tracer.calibration.most_ns if plan.by_cost else 0
         details = tracer.processes.details
         self._judge = Judge(tracer.layout, tracer.names, details, tracer.own_pid)
 
     def poll(self) -> None:
         """Takes what came since the last call."""
-        chunk = self._read(time.monotonic_ns())
+        self._look_at(self._read(time.monotonic_ns()))
+
+    def take(self, records: Records, until_ns: int) -> None:
+        """In the place of poll() what somebody else has read: all that ended by a moment."""
+        self._look_at(self._note(records, until_ns))
+
+    def _look_at(self, chunk: Chunk) -> None:
         self.writer.collect()
         self._judge.whose = self.writer.whose
         if self._knows_victims(chunk.until_ns):
@@ -159,14 +172,16 @@ class FlightRecorder:
         return not (self.plan.looks_first and not self.writer.written)
 
     def _read(self, until_ns: int) -> Chunk:
-        events = self.tracer.read_records()
-        chunk = Chunk(events, until_ns, time.monotonic_ns(), self.tracer.counters.read())
+        return self._note(self.tracer.read_records(), until_ns)
+
+    def _note(self, records: Records, until_ns: int) -> Chunk:
+        chunk = Chunk(records, until_ns, time.monotonic_ns(), self.tracer.counters.read())
         self._window.add(chunk)
         self._unseen.append(chunk)
         return chunk
 
     def _found(self, chunk: Chunk) -> Iterator[Moment]:
-        intervals = self._finder.add(chunk.events, chunk.until_ns)
+        intervals = self._finder.add(chunk.records.events, chunk.until_ns)
         if not self.enabled:
             return
         for detector in self.detectors:
@@ -183,15 +198,30 @@ class FlightRecorder:
         recent = self._window.recent(moment.start_ns - _SLACK_NS)
         place = moment.cpu, moment.start_ns, moment.end_ns
         if moment.kind == TOTAL:
-            total_ns = self._judge.total_ns(*place, recent, self.plan.least_ns)
-            return moment if total_ns >= moment.threshold_ns else None
-        found = self._judge.longest(*place, recent)
+            return self._worst_period(moment, recent)
+        # Of intervals that are compared by their cost the noise may be shorter.
+        least_ns = 0 if self.plan.by_cost else moment.threshold_ns
+        found = self._judge.longest(*place, recent, least_ns)
         if found is None:
             return None
         size_ns = moment.size_ns if self.plan.by_cost else found.noise_ns
         if size_ns < moment.threshold_ns:
             return None
         return replace(moment, start_ns=found.start_ns, end_ns=found.end_ns, size_ns=size_ns)
+
+    def _worst_period(self, moment: Moment, recent: Pieces) -> Moment | None:
+        """That for which a file is made: the worst, or the first that reached the threshold."""
+        plan = self.plan
+        totals = self._judge.totals(
+            moment.cpu, moment.start_ns, moment.end_ns, recent,
+            least_ns=plan.least_ns, period_ns=plan.period_ns, per_entry_ns=self._entry_ns,
+        )  # fmt: skip
+        over = [(ns, start_ns) for start_ns, ns in totals.items() if ns >= moment.threshold_ns]
+        if not over:
+            return None
+        ns, start_ns = max(over) if plan.by_rank else min(over, key=lambda one: one[1])
+        end_ns = start_ns + plan.period_ns - 1
+        return replace(moment, start_ns=start_ns, end_ns=end_ns, size_ns=ns)
 
     def _lead(self, moments: Sequence[Moment]) -> Moment:
         """That for which the file is made: the worst, or the first that reached a threshold."""

@@ -5,25 +5,37 @@ A timer may be armed, and a task named, hours before the moment that they explai
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from noisetop._tables import Groups
 from noisetop.events.layout import Events, Layout
 from noisetop.tables.rows import joined, select
 
 _MOST_TRIGGERS = 1 << 16
 _MOST_NAMES = 1 << 14
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+Places = npt.NDArray[np.intp]
 
 
-def _last_of_each(
-    keys: np.ndarray[tuple[int], np.dtype[np.uint64]],
-) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Places of the last row with each key, in their order."""
-    _, first = np.unique(keys[::-1], return_index=True)
-    return np.sort(len(keys) - 1 - first)
+def _last_of_each(columns: tuple[npt.NDArray[Any], ...]) -> Places:
+    """Places of the last row with each combination, in their order."""
+    count = len(columns[0])
+    backwards = tuple(column[::-1] for column in columns)
+    last = Groups(len(columns)).numbers(backwards, np.empty(count, np.uint32))
+    return count - 1 - np.array(last[::-1], np.intp)
+
+
+def last_triggers(layout: Layout, records: Events) -> Places:
+    """Places of the last trigger of each kind, object and target, by time: rings of two CPUs are
+    read one after the other."""
+    triggers = records.view(layout.trigger)
+    order = np.argsort(triggers["time_ns"], kind="stable")
+    keys = (triggers["object"], triggers["source"], triggers["target_cpu"])
+    return order[_last_of_each(tuple(key[order] for key in keys))]
 
 
 @dataclass(slots=True)
@@ -33,42 +45,25 @@ class Retained:
     layout: Layout
     is_alive: Callable[[int], bool]
     """Whether there is a task of that number: those that live are named once only."""
-    _names: Events = field(init=False)
-    _triggers: Events = field(init=False)
+    names: Events = field(init=False)
+    triggers: Events = field(init=False)
+    """By time."""
 
     def __post_init__(self) -> None:
-        self._names = self._triggers = np.empty(0, self.layout.event)
+        self.names = self.triggers = np.empty(0, self.layout.event)
 
-    @property
-    def records(self) -> Events:
-        """Names, then triggers, each in the order in which they were told."""
-        return joined([self._names, self._triggers])
-
-    def add_names(self, events: Events) -> None:
-        """Takes the names among records, in their order."""
-        names = self._told(events, "NAME")
+    def add_names(self, names: Events) -> None:
+        """Takes names in their order."""
         if len(names):
-            names = joined([self._names, names])
-            self._names = self._bounded(select(names, _last_of_each(names["tid"].astype("<u8"))))
+            names = joined([self.names, names])
+            self.names = self._bounded(select(names, _last_of_each((names["tid"],))))
 
-    def add_triggers(self, events: Events) -> None:
-        """Takes the triggers among records, in their order."""
-        triggers = self._told(events, "TRIGGER")
-        if len(triggers):
-            latest = select(triggers, _last_of_each(self._keys(triggers)))
-            both = joined([self._triggers, latest])
-            kept = _last_of_each(self._keys(both))[-_MOST_TRIGGERS:]
-            self._triggers = select(both, kept)
-
-    def _told(self, events: Events, kind: str) -> Events:
-        return select(events, events["flags"] & np.uint8(self.layout.flags[kind]) != 0)
-
-    def _keys(self, records: Events) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-        """A number for kind, object and target of each trigger."""
-        triggers = records.view(self.layout.trigger)
-        small = triggers["source"].astype("<u8") << np.uint64(16) | triggers["target_cpu"]
-        keys: np.ndarray[tuple[int], np.dtype[np.uint64]] = triggers["object"] * _SPREAD + small
-        return keys
+    def add_triggers(self, blocks: Sequence[Events]) -> None:
+        """Takes triggers in their order."""
+        latest = [select(some, last_triggers(self.layout, some)) for some in blocks if len(some)]
+        if latest:
+            both = joined([self.triggers, *latest])
+            self.triggers = select(both, last_triggers(self.layout, both)[-_MOST_TRIGGERS:])
 
     def _bounded(self, names: Events) -> Events:
         """Without the oldest names of tasks that are gone."""

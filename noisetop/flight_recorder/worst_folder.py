@@ -16,12 +16,15 @@ from noisetop.flight_recorder.snapshot_files import (
     written,
 )
 from noisetop.output import check_output
-from noisetop.recording.moment import WAIT, Figures, Moment
+from noisetop.recording.moment import TOTAL, WAIT, Figures, Moment
 from noisetop.recording.open import SUFFIX
 from noisetop.summary.cpu_victim import CpuVictims
 
 INDEX = "index.json"
 COST = "cost"
+BY_COST = (COST, TOTAL)
+"""What orders moments by the estimate of what was lost, where there is a calibration; others go by
+their length."""
 _NS_PER_S = 1_000_000_000
 
 
@@ -110,7 +113,7 @@ class WorstFolder:
             return file.analysis.whose
 
     def _size(self, moment: Moment, figures: Figures) -> int:
-        if self.by == COST:
+        if self.by in BY_COST:
             return figures.cost_ns if figures.cost_ns is not None else figures.net_ns
         return figures.duration_ns if moment.kind == WAIT else figures.net_ns
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from noisetop.errors import NoisetopError
@@ -14,6 +16,16 @@ from noisetop.summary.cpu_victim import CpuVictims
 
 _WAITING = 3
 """Snapshots that are written or wait for that; each holds its part of the window in memory."""
+
+
+NAME = "snapshots"
+"""Of the thread."""
+
+
+def _name_thread() -> None:
+    """So that its time is seen apart from that of who reads the rings."""
+    with suppress(OSError):
+        Path("/proc/thread-self/comm").write_text(NAME)
 
 
 class Sink(Protocol):
@@ -39,7 +51,7 @@ class SnapshotWriter:
     _pending: deque[Future[CpuVictims]] = field(default_factory=deque)
 
     def __enter__(self) -> SnapshotWriter:
-        self._pool = ThreadPoolExecutor(1, "snapshots")
+        self._pool = ThreadPoolExecutor(1, NAME, initializer=_name_thread)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
+from noisetop.checks import AuditedMachine
 from noisetop.counters.calibration import BY_NET, CALIBRATION, Calibration
 from noisetop.counters.period import PeriodCounters, Totals
 from noisetop.events.interruption import OTHER_TID, Interruptions
@@ -108,12 +109,19 @@ class TracerFeed:
             self.tracer.directory,
             BY_NET if self.by_net else self.tracer.calibration,
             left_out=self.tracer.left_out,
-            stacks=self.tracer.stacks_so_far if self.tracer.stacks else None,
+            stacks=self.tracer.stacks_so_far,
+            # In a PID namespace tasks have other numbers than the kernel tells.
+            machine=self._machine if is_first("pid") else None,
+            measured=self.tracer.target.processes,
         )
         any_task = self.tracer.target.victims == ANY_TASK
         self._claims = Claims(any_task, self.tracer.given_victim, self.tracer.own_pid)
         self._total_start_ns = self._last_ns = self.tracer.start_ns
         self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start
+
+    def _machine(self) -> AuditedMachine:
+        target = self.tracer.target
+        return AuditedMachine(cpus=target.cpus, pid=target.pid or None)
 
     def _no_moments(self) -> WorstMoments | None:
         return WorstMoments() if self.keeps_moments else None

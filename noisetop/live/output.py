@@ -8,6 +8,7 @@ from enum import Enum, auto
 from typing import TextIO
 
 from noisetop.live.sample import Feed
+from noisetop.live.snapshots import Snapshots
 
 
 class Default(Enum):
@@ -42,6 +43,8 @@ class Settings:
 
     value: str = ""
     """Of its option, where that takes one."""
+    snapshots: Snapshots | None = None
+    """The flight recorder beside the view; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,3 @@ class LiveOutput:
     default: Default = Default.NEVER
     owns_terminal: bool = False
     """Whether nothing else may write to the terminal meanwhile."""
-    preload: tuple[str, ...] = ()
-    """Modules that run() imports and that take long: they are imported in the background while the
-    programs are attached."""

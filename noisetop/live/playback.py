@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from noisetop.diagnosis import Diagnosis, diagnose
-from noisetop.diagnosis.evidence import evidence_of
 from noisetop.events.interruption import INTERRUPTION, Interruptions
 from noisetop.events.victim_time import VictimTime, merged
 from noisetop.events.waits import WaitBook
@@ -52,6 +50,8 @@ class Playback:
 
     _totals: dict[int, Summary] = field(default_factory=dict)
     """Since the start, by number of periods: the latest that were asked for."""
+    _prepared: int = 0
+    """Periods from the start whose totals prepare_total() has made."""
 
     def load(self, progress: Callable[[float], None] = lambda share: None) -> None:
         """Reads the recording once; ``progress`` is told which share of its time that is so far.
@@ -133,6 +133,16 @@ class Playback:
                 del self._totals[next(iter(self._totals))]
         return summary
 
+    def prepare_total(self) -> bool:
+        """Makes one of the totals since the start that are kept. False: there are too many to keep,
+        or all are made."""
+        count = min(self.accounted, len(self.periods))
+        if len(self.periods) > _TOTALS or self._prepared >= count:
+            return False
+        self._prepared += 1
+        self.total(self._prepared)
+        return True
+
     def span(self, first: int, until: int) -> Summary:
         """Of the periods from ``first`` up to ``until``, without that one: their sum."""
         summarizer = self._summarizer()
@@ -203,7 +213,8 @@ class Playback:
         """Where their time went in these periods, which are told."""
         done, found = first, {}
         if first == 0:
-            done = max((one for one in self._victims_until if one <= until), default=0)
+            known = list(self._victims_until)  # another thread may add to it
+            done = max((one for one in known if one <= until), default=0)
             found = self._victims_until.get(done, {})
         for number in range(done, until):
             found = merged(found, self._accounts[number].victims)
@@ -225,7 +236,3 @@ class Playback:
             recording.directory,
             self.periods.since_start_ns(until),
         )
-
-    def diagnosis(self, first: int, until: int) -> Diagnosis:
-        """What causes the noise of these periods. Raises NoisetopError."""
-        return diagnose(evidence_of(self.part(first, until)))

@@ -7,9 +7,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from noisetop.diagnosis import Diagnosis
+from noisetop.errors import NoisetopError
 from noisetop.live.noise_columns import NoiseColumns, noise_column
 from noisetop.live.periods import MOST_PERIODS
 from noisetop.live.playback import Playback
+from noisetop.live.played_causes import PlayedCauses
 from noisetop.live.position import Position
 from noisetop.live.sample import Sample
 from noisetop.machine.topology import CpuPlace, places_of
@@ -50,19 +53,22 @@ class PlaybackFeed:
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _shown: Position | None = None
     _shown_accounts: int = 0
-    _diagnosing: bool = False
-    _diagnosed: Position | None = None
+    _causes: PlayedCauses = field(init=False)
+    _shown_causes: Diagnosis | None = None
     _telling: bool = False
     _told_moments_of: Position | None = None
     _stopping: bool = False
     _due_ns: int = 0
     _told_ns: int = 0
     _searched: bool = False
+    _searcher: threading.Thread | None = None
+    _search_failure: NoisetopError | None = None
     _accountant: threading.Thread | None = None
     _summary: tuple[tuple[int, int, bool, bool], Summary] | None = None
     """The last one, and what it is of."""
 
     def __post_init__(self) -> None:
+        self._causes = PlayedCauses(self.playback)
         self.wanted = Position.whole(len(self.playback.periods))
         self.places = places_of(self.playback.recording.metadata.get("topology"))
         self.interval_ns = self.playback.periods.since_start_ns(1)
@@ -71,6 +77,11 @@ class PlaybackFeed:
     def accounted_share(self) -> float:
         """Of the periods: those of which it is told where the time of threads went."""
         return self.playback.accounted / len(self.playback.periods)
+
+    @property
+    def is_diagnosing(self) -> bool:
+        """Whether somebody looks at causes: a sample with them follows each part."""
+        return self._causes.wanted
 
     def go(self, position: Position) -> None:
         """Has next() give this part."""
@@ -85,6 +96,7 @@ class PlaybackFeed:
             self.playback.load(self._reading)
             self.read_share = 1.0
             self._begin_accounts()
+            self._begin_search()
         while True:
             with self._changed:
                 position = self._next_position()
@@ -98,7 +110,7 @@ class PlaybackFeed:
     def _next_position(self) -> Position | None:
         """What is to be shown now; None: nothing else than what is."""
         position, accounts = self.wanted, self.playback.accounted
-        wants_more = self._wants_diagnosis() or self._wants_moments()
+        wants_more = self._has_causes() or self._wants_moments()
         if self._stopping or wants_more or position != self._shown:
             return position
         if self.wanted.playing and time.monotonic_ns() >= self._due_ns:
@@ -107,8 +119,10 @@ class PlaybackFeed:
         is_news = self._shown_accounts < position.until <= accounts
         return position if is_news else None
 
-    def _wants_diagnosis(self) -> bool:
-        return self._diagnosing and self._diagnosed != self.wanted and not self.wanted.playing
+    def _has_causes(self) -> bool:
+        """Whether they have been found since the last sample."""
+        found = self._causes.of(self.wanted)
+        return found is not None and found is not self._shown_causes
 
     def _wants_moments(self) -> bool:
         """Those of the whole come with the search for them."""
@@ -133,12 +147,9 @@ class PlaybackFeed:
     def _sample(self, position: Position) -> Sample:
         self._shown, self._shown_accounts = position, self.playback.accounted
         summary = self._summary_of(position)
-        diagnosis = None
-        if self._diagnosing and not position.playing:
-            self._diagnosed = position
-            diagnosis = self.playback.diagnosis(position.first, position.until)
+        self._shown_causes = self._causes.of(position)
         moments = self._moments_of(position)
-        return Sample(summary, summary, diagnosis, position=position, moments=moments)
+        return Sample(summary, summary, self._shown_causes, position=position, moments=moments)
 
     def _moments_of(self, position: Position) -> tuple[WorstInterruption, ...] | None:
         if not self._telling or position.playing or (position.is_whole and not self._searched):
@@ -163,23 +174,37 @@ class PlaybackFeed:
 
     def _work(self) -> bool:
         """Does a part of what is left to do. False: there is nothing."""
-        if not self._searched:
-            self._searched = True
-            self._find_moments()
+        if self._search_failure is not None:
+            raise self._search_failure
+        if self._causes.work(self.wanted):
             return True
         number = self.columns.newest + 1
         if number >= min(self.playback.accounted, len(self.playback.periods)):
-            return False
+            return self.playback.prepare_total()
         self.columns.append(noise_column(self.playback.span(number, number + 1)))
         if number + 1 == len(self.playback.periods):
-            self._find_moments()  # by now it is known whose the CPUs are
+            self._begin_search()  # by now it is known whose the CPUs are
         self._tell()
         return True
 
-    def _find_moments(self) -> None:
-        self.playback.find_worst()
-        self.moments = self.playback.worst
-        self._told_moments_of = None
+    def _begin_search(self) -> None:
+        """For the worst moments, in a thread of its own: it takes long, and no step waits for
+        it."""
+        before = self._searcher
+        self._searcher = threading.Thread(target=self._search, args=(before,), daemon=True)
+        self._searcher.start()
+
+    def _search(self, before: threading.Thread | None) -> None:
+        if before is not None:
+            before.join()
+        try:
+            self.playback.find_worst()
+        except NoisetopError as error:
+            self._search_failure = error
+        with self._changed:
+            self.moments, self._searched = self.playback.worst, True
+            self._told_moments_of = None
+            self._changed.notify_all()
         self.on_progress()
 
     def _begin_accounts(self) -> None:
@@ -218,7 +243,7 @@ class PlaybackFeed:
     def diagnose(self, *, wanted: bool) -> None:
         """Has samples carry a diagnosis, or no longer."""
         with self._changed:
-            self._diagnosing, self._diagnosed = wanted, None
+            self._causes.wanted, self._shown_causes = wanted, None
             self._changed.notify_all()
 
     def want_moments(self, *, wanted: bool) -> None:

@@ -7,14 +7,12 @@ from typing import TextIO
 from noisetop.live.output import Default, LiveOutput, Settings
 from noisetop.live.sample import Feed
 
-_APP = "noisetop.tui.app"
 
-
-def _run(feed: Feed, _out: TextIO, _settings: Settings) -> None:
+def _run(feed: Feed, _out: TextIO, settings: Settings) -> None:
     """Draws on the terminal itself until the user quits."""
     from noisetop.tui.app import run_dashboard  # takes long: it brings Textual
 
-    run_dashboard(feed)
+    run_dashboard(feed, snapshots=settings.snapshots)
 
 
-OUTPUT = LiveOutput(_run, default=Default.TERMINAL, owns_terminal=True, preload=(_APP,))
+OUTPUT = LiveOutput(_run, default=Default.TERMINAL, owns_terminal=True)

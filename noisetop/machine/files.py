@@ -19,6 +19,8 @@ from noisetop.machine.system import ROOT
 from noisetop.text.cpu_list import MAX_CPUS, cpu_set
 
 LARGEST_FILE = 16 << 20
+_AT_ONCE = 1 << 16
+"""Bytes; most files are smaller, and a larger buffer would be mapped anew for each of them."""
 _MOST_NAMES = 65536
 _SHOWN = 120
 
@@ -113,7 +115,7 @@ class Files:
         fd = self.open(path)
         parts = []
         try:
-            while size > 0 and (part := os.read(fd, min(size, 1 << 20))):
+            while size > 0 and (part := os.read(fd, min(size, _AT_ONCE))):
                 parts.append(part)
                 size -= len(part)
         finally:

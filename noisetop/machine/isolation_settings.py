@@ -15,6 +15,8 @@ _OF_THE_MACHINE = ("sys/devices/system/cpu/isolated", "sys/devices/system/cpu/no
 _MOST_GROUPS = 256
 """Control groups with CPUs of their own that are read: a bound for what that costs."""
 
+_MOST_BYTES = 1 << 16
+
 Settings = dict[str, str]
 """Text of each file by its absolute name."""
 
@@ -22,11 +24,39 @@ Settings = dict[str, str]
 def isolation_settings(root: Path = ROOT) -> Settings:
     """Isolated and nohz_full CPUs, CPUs and partition of each control group (v2) that has a cpuset,
     and where each interrupt may go. Reads no file that interrupts a CPU."""
-    files = [root / name for name in _OF_THE_MACHINE]
-    files += (folder / name for folder in _cpusets(root) for name in (_CPUS, _PARTITION))
-    files += (root / "proc/irq").glob("[0-9]*/smp_affinity_list")
-    texts = ((f"/{path.relative_to(root)}", read_text(path)) for path in files)
+    names = [*_OF_THE_MACHINE, *_of_interrupts(root)]
+    names += [f"{group}/{file}" for group in _cpusets(root) for file in (_CPUS, _PARTITION)]
+    texts = ((f"/{name}", _text(f"{root}/{name}")) for name in names)
     return {_text_of(name): text for name, text in texts if text}
+
+
+def _text(path: str) -> str:
+    """Of a file in one reading, without Path, as a machine has hundreds of interrupts and this is
+    done each second; empty where it cannot be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.read(fd, _MOST_BYTES).decode(errors="replace").strip()
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
+
+
+def _folders(path: str) -> list[str]:
+    """Names of the folders in one, in order; none where it cannot be read."""
+    try:
+        with os.scandir(path) as entries:
+            return sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+
+
+def _of_interrupts(root: Path) -> list[str]:
+    names = filter(str.isdigit, _folders(f"{root}/proc/irq"))
+    return [f"proc/irq/{name}/smp_affinity_list" for name in names]
 
 
 def partner(name: str) -> str:
@@ -38,13 +68,15 @@ def _text_of(name: str) -> str:
     return os.fsencode(name).decode(errors="replace")
 
 
-def _cpusets(root: Path) -> Iterator[Path]:
-    """The folders of control groups with a cpuset. A group has one only where its parent does."""
+def _cpusets(root: Path) -> Iterator[str]:
+    """The control groups with a cpuset, below the root. A group has one only where its parent
+    does."""
     mount = cgroup2_mount(read_text(root / "proc/mounts"))
-    folders = [root / mount.lstrip("/")] if mount else []
-    for found, folder in enumerate(folders):
+    groups = [mount.lstrip("/")] if mount else []
+    for found, group in enumerate(groups):
         if found > _MOST_GROUPS:
             return
-        below = sorted(path.parent for path in folder.glob(f"*/{_CPUS}"))
-        folders += below
+        below = [f"{group}/{name}" for name in _folders(f"{root}/{group}")]
+        below = [one for one in below if os.access(f"{root}/{one}/{_CPUS}", os.F_OK)]
+        groups += below
         yield from below

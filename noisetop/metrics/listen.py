@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from noisetop.errors import NoisetopError, UsageError
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
+    from noisetop.metrics.registry import Published
 
 DEFAULT = "127.0.0.1:19976"
 """Outside of the range that Prometheus gives to exporters, as all of that is taken."""
@@ -58,21 +58,18 @@ class Address:
         )
 
     @contextmanager
-    def serving(self, registry: CollectorRegistry) -> Iterator[None]:
+    def serving(self, published: Published) -> Iterator[None]:
         """Answers during the block, on threads that run where this one may. Raises
         NoisetopError."""
-        from prometheus_client import start_http_server
+        from noisetop.metrics.answers import Answers  # brings prometheus_client
+        from noisetop.metrics.server import MetricsServer
 
         try:
-            server, thread = start_http_server(self.port, self.host, registry)
+            server = MetricsServer(self.host, self.port, Answers(published))
         except OSError as error:
             raise self._refused(error) from None
-        try:
+        with server.running():
             yield
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
 
 
 def parse_address(text: str) -> Address:

@@ -38,6 +38,8 @@ class Published:
     registry: CollectorRegistry = field(
         default_factory=lambda: CollectorRegistry(auto_describe=False)
     )
+    version: int = 0
+    """Goes up with each snapshot."""
 
     def __post_init__(self) -> None:
         self.registry.register(self.collector)
@@ -45,3 +47,5 @@ class Published:
     def publish(self, snapshot: Snapshot) -> None:
         """What scrapes read from now on."""
         self.collector.snapshot = snapshot
+        # Who asks in between makes the new text once more, and never keeps the old one as the new.
+        self.version += 1

@@ -25,13 +25,19 @@ static bool is_open(const struct noise_cpu *state, uint32_t level)
 	return state->open_levels & 1u << level;
 }
 
+/* A level is marked as open before it has its start. */
 static bool is_still(const volatile struct noise_cpu *now, const struct noise_cpu *copy)
 {
+	for (int level = 0; level < NOISE_LEVELS; level++)
+		if (is_open(copy, level) &&
+		    now->frames[level].start_ns != copy->frames[level].start_ns)
+			return false;
 	return now->open_levels == copy->open_levels && now->closed_ns == copy->closed_ns &&
-	       now->nmi_closed_ns == copy->nmi_closed_ns && now->tid == copy->tid;
+	       now->nmi_closed_ns == copy->nmi_closed_ns && now->tid == copy->tid &&
+	       now->waiting == copy->waiting && now->wait_since_ns == copy->wait_since_ns;
 }
 
-/* The CPU writes on meanwhile: a copy counts if nothing was opened or closed while it was made. */
+/* CPUs write on meanwhile: a copy counts if nothing was opened or closed while it was made. */
 static bool copy_state(const struct noise_cpu *state, struct moment *moment)
 {
 	for (int i = 0; i < TRIES; i++) {

@@ -27,6 +27,7 @@ ANY_CPU = -1
 _READY_TIMEOUT_S = 30.0
 _POLL_S = 0.002
 _TRIES = 32
+_AT_ONCE = 1024
 
 
 class ClockPair(NamedTuple):
@@ -265,6 +266,17 @@ class SpinProcess:
         if not self._reaped:
             self._reaped = os.waitpid(self.pid, os.WNOHANG)[0] == self.pid
         return self._reaped
+
+    def gaps_so_far(self, number: int, since: int) -> npt.NDArray[np.int64]:
+        """Gaps of one thread while it spins, from number ``since`` on, at most 1024: shape (gaps,
+        2), start and end in ticks."""
+        first = _native.SPIN_HEAD_BYTES + since * _native.SPIN_GAP_BYTES
+        written = self._memories[number][first : first + _AT_ONCE * _native.SPIN_GAP_BYTES]
+        gaps = np.frombuffer(written, "<i8").reshape(-1, 2)
+        # The memory was zero: the thread writes one behind the other, start and end.
+        whole = np.append((gaps != 0).all(axis=1), False)
+        found: npt.NDArray[np.int64] = gaps[: int(whole.argmin())]
+        return found
 
     def results(self) -> list[RawSpin]:
         """What the threads found, in the order of the CPUs; call it when done."""

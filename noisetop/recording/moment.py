@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from noisetop.recording.recording import Recording
 
-SINGLE, TOTAL, WAIT, SOURCE = "single", "interval", "wait", "source"
-"""Kinds: a noise interval, noise of a period of 1 s, a wait of a victim, an event of a source."""
+SINGLE, TOTAL, WAIT, SOURCE, GAP = "single", "interval", "wait", "source", "gap"
+"""Kinds: a noise interval, noise of a period, a wait of a victim, an event of a source, a gap
+that a spinning thread saw."""
 ASKED, LOOK = "asked", "look"
 """And the whole window: what somebody asked for, and a look at who the victims are."""
 ANY_CPU = -1
@@ -110,6 +112,16 @@ class Figures:
             by=str(content["by"]),
             lost=int(content["lost"]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class KeptMoment:
+    """One of the worst moments, and its file."""
+
+    rank: int
+    """1: the worst."""
+    file: Path
+    figures: Figures
 
 
 def moment_of(recording: Recording) -> Moment | None:

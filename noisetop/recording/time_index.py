@@ -113,8 +113,9 @@ class TimeIndex:
                 continue
             table = one.table
             inside = (table["cpu"] == cpu) & (table["level"] > level)
-            inside &= (table["level"] != SIDE_LEVEL) & (table["start_ns"] >= start_ns)
-            rows = select(table, inside & (table["start_ns"] < until_ns))
-            starts.append(rows["start_ns"].astype(np.int64))
+            inside &= (table["level"] != SIDE_LEVEL) & (table["start_ns"] < until_ns)
+            rows = select(table, inside & (_ends(table) > start_ns))
+            # A wait may begin in an interrupt, and with it what delays the victim.
+            starts.append(np.maximum(rows["start_ns"].astype(np.int64), start_ns))
             ends.append(np.minimum(_ends(rows), until_ns))
         return union_ns(np.concatenate(starts), np.concatenate(ends)) if starts else 0

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from noisetop.recording.moment import (
     ANY_CPU,
     ASKED,
+    GAP,
     LIMITED,
     SINGLE,
     SOURCE,
@@ -28,6 +29,7 @@ _WORDS = {
     TOTAL: "noise of a period",
     WAIT: "wait of a victim",
     SOURCE: "interruption by a source",
+    GAP: "gap of a spinning thread",
 }
 
 
@@ -46,7 +48,7 @@ def with_moment_first(
 ) -> tuple[WorstInterruption, ...]:
     """The longest intervals, and before them that of the moment."""
     moment = moment_of(recording)
-    if moment is None or moment.kind not in (SINGLE, SOURCE):
+    if moment is None or moment.kind not in (SINGLE, SOURCE, GAP):
         return worst
     own = [one for one in worst if _is_of(one, moment)]
     if not own and moment.start_ns < moment.end_ns:

@@ -56,7 +56,7 @@ from noisetop.report.stacks import (
 from noisetop.report.verdict import verdict_rows
 from noisetop.summary.summary import SourceSummary, Summary
 from noisetop.summary.worst import WorstInterruption
-from noisetop.tables.histogram import Counts, edges_ns
+from noisetop.tables.histogram import by_octave
 from noisetop.text.column import aligned
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.layout import fit, fold_empty_rows
@@ -290,7 +290,7 @@ def _histogram_lines(summary: Summary, wanted: str) -> list[str]:
         )
     if not chosen:
         return []
-    counts = _by_octave(np.sum([one.histogram for one in chosen], axis=0))
+    counts = by_octave(np.sum([one.histogram for one in chosen], axis=0))
     present = np.flatnonzero(counts)
     largest = int(counts.max())
     rows = []
@@ -305,10 +305,3 @@ def _histogram_lines(summary: Summary, wanted: str) -> list[str]:
 
 def _is_wanted(one: SourceSummary, wanted: str) -> bool:
     return wanted.lower() in one.source.label.lower()
-
-
-def _by_octave(histogram: Counts) -> Counts:
-    """Counts by the power of two at or below the duration; the first row begins at 0."""
-    lower = np.maximum(edges_ns()[:-1], 1)
-    octaves = np.frexp(lower.astype(np.float64))[1] - 1
-    return np.bincount(octaves, histogram).astype(np.int64)

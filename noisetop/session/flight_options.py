@@ -13,16 +13,18 @@ from noisetop.errors import NoisetopError, UsageError
 from noisetop.flight_recorder.actions import CONTINUE, TRACE, Action, User, parse_action
 from noisetop.flight_recorder.control import FORM, ControlFifo
 from noisetop.flight_recorder.recorder import Plan
-from noisetop.flight_recorder.worst_folder import COST
+from noisetop.flight_recorder.worst_folder import BY_COST, COST
 from noisetop.recording.moment import SINGLE, TOTAL, WAIT
 from noisetop.session.caller import calling_user
+from noisetop.session.options import named_victims
 from noisetop.text.units import parse_duration
 
-KEEP, AFTER = "10s,256M", "1s"
+KEEP, AFTER, PERIOD = "10s,256M", "1s", "1s"
 WORST_BY = (SINGLE, COST, WAIT, TOTAL)
 _SIZE = re.compile(r"(\d{1,6})([KMG])i?B?", re.IGNORECASE)
 _FACTORS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _LEAST_BYTES = 1 << 20
+_LEAST_PERIOD_NS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class FlightOptions:
     wait_ns: int
     source: str
     """Glob; empty: none."""
+    gap_ns: int
+    """Of a spinning thread; 0: there is none."""
     on_threshold: tuple[Action, ...]
     on_end: tuple[Action, ...]
     max_files: int
@@ -46,7 +50,8 @@ class FlightOptions:
     @property
     def has_threshold(self) -> bool:
         """Whether something ends the run, or is written whenever it happens."""
-        return bool(self.single_ns or self.total_ns or self.wait_ns or self.source)
+        sizes = (self.single_ns, self.total_ns, self.wait_ns, self.gap_ns)
+        return bool(any(sizes) or self.source)
 
 
 def add_flight_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,11 +61,18 @@ def add_flight_arguments(parser: argparse.ArgumentParser) -> None:
         "keeps the last seconds in memory and writes the moments that matter; each file is an "
         "ordinary recording",
     )
+    add_worst_arguments(group, KEEP)
+    _add_thresholds(group)
+    _add_actions(group)
+
+
+def add_worst_arguments(group: argparse._ArgumentGroup, keep: str) -> None:
+    """Declares what to keep, and of how many moments. ``keep``: the default."""
     group.add_argument(
         "--keep",
         metavar="TIME[,SIZE]",
-        type=_keep,
-        help=f"what to keep before a moment; default with the options below: {KEEP}",
+        type=keep_of,
+        help=f"what to keep before a moment; default: {keep}",
     )
     group.add_argument(
         "--after",
@@ -79,11 +91,16 @@ def add_flight_arguments(parser: argparse.ArgumentParser) -> None:
         "--worst-by",
         choices=WORST_BY,
         default=SINGLE,
-        help="what orders them: the length of an interval of external noise, its cost, the wait of "
-        "a victim, or the noise of a period of 1 s; default: %(default)s",
+        help="what orders them: the length of one interval of external noise, its cost, the wait "
+        "of a victim, or the cost of all noise in a period of --period; default: %(default)s",
     )
-    _add_thresholds(group)
-    _add_actions(group)
+    group.add_argument(
+        "--period",
+        metavar="TIME",
+        type=_time("s"),
+        help="of sums; a burst of short interruptions stands out in a short one; default: "
+        f"{PERIOD}",
+    )
 
 
 def _add_thresholds(group: argparse._ArgumentGroup) -> None:
@@ -102,10 +119,18 @@ def _add_thresholds(group: argparse._ArgumentGroup) -> None:
             "stop_total",
             "US",
             "us",
-            "at a period of 1 s in which a CPU has US µs of external noise or more",
+            "at a --period in which a CPU has US µs of external noise or more",
         ),
         ("-T", "--least", "least", "US", "us", "with -S: do not count shorter intervals"),
         (None, "--stop-wait", "stop_wait", "TIME", "s", "when a victim waits so long for its CPU"),
+        (
+            None,
+            "--stop-gap",
+            "stop_gap",
+            "TIME",
+            "s",
+            "when a thread that spins on each CPU of -c sees such a gap; it is started for that",
+        ),
     )
     for short, name, dest, metavar, unit, about in thresholds:
         stop = "" if name == "--least" else "write and stop "
@@ -169,7 +194,8 @@ def add_daemon_argument(parser: argparse.ArgumentParser) -> None:
 def flight_options(args: argparse.Namespace) -> FlightOptions | None:
     """None: an ordinary recording is asked for. Raises UsageError."""
     on_threshold, on_end = tuple(args.on_threshold), tuple(args.on_end)
-    thresholds = (args.stop_single, args.stop_total, args.stop_wait, args.stop_source)
+    sizes = (args.stop_single, args.stop_total, args.stop_wait, args.stop_gap)
+    thresholds = (*sizes, args.stop_source)
     asked = (args.keep, args.worst, args.control, *thresholds, *on_end)
     if not any(asked):
         _refuse_lone(args, on_threshold)
@@ -177,9 +203,13 @@ def flight_options(args: argparse.Namespace) -> FlightOptions | None:
     if args.worst and any(thresholds):
         raise UsageError("--worst takes no threshold: leave out --worst, or -s, -S and --stop-…")
     if on_threshold and not any(thresholds):
-        raise UsageError("--on-threshold goes with -s, -S, --stop-wait or --stop-source")
+        raise UsageError("--on-threshold goes with -s, -S or --stop-…")
+    if args.stop_gap and (args.cpus is None or named_victims(args) or args.workload):
+        raise UsageError("--stop-gap spins on CPUs: give them with -c, and no program to watch")
     if args.least and not args.stop_total:
         raise UsageError("-T goes with -S: it says what counts in the sum")
+    if any(one.kind == CONTINUE for one in on_threshold[:-1]):
+        raise UsageError("--on-threshold continue is the last action: what follows is not done")
     if any(one.kind == CONTINUE for one in on_end):
         raise UsageError("--on-end takes trace, signal and shell: the run is over")
     if args.limits:
@@ -191,6 +221,7 @@ def _refuse_lone(args: argparse.Namespace, on_threshold: Sequence[Action]) -> No
     """Raises UsageError for options that do nothing by themselves."""
     lone = {
         "--after": args.after,
+        "--period": args.period,
         "--on-threshold": on_threshold,
         "-T": args.least,
         "--hold-off": args.hold_off,
@@ -204,7 +235,7 @@ def _refuse_lone(args: argparse.Namespace, on_threshold: Sequence[Action]) -> No
 def _options(
     args: argparse.Namespace, on_threshold: tuple[Action, ...], on_end: tuple[Action, ...]
 ) -> FlightOptions:
-    keep_ns, keep_bytes = args.keep or _keep(KEEP)
+    keep_ns, keep_bytes = args.keep or keep_of(KEEP)
     return FlightOptions(
         plan=Plan(
             keep_ns=keep_ns,
@@ -212,8 +243,9 @@ def _options(
             after_ns=args.after if args.after is not None else parse_duration(AFTER),
             hold_off_ns=args.hold_off or 0,
             least_ns=args.least,
+            period_ns=period_of(args, sums=bool(args.stop_total)),
             by_rank=bool(args.worst),
-            by_cost=bool(args.worst) and args.worst_by == COST,
+            by_cost=bool(args.worst) and args.worst_by in BY_COST,
         ),
         worst=args.worst,
         worst_by=args.worst_by,
@@ -221,11 +253,23 @@ def _options(
         total_ns=args.stop_total,
         wait_ns=args.stop_wait,
         source=args.stop_source,
+        gap_ns=args.stop_gap,
         on_threshold=on_threshold,
         on_end=on_end,
         max_files=args.max_files,
         control=args.control,
     )
+
+
+def period_of(args: argparse.Namespace, *, sums: bool = False) -> int:
+    """Of sums, in ns. Raises UsageError where there are none, or it is too short."""
+    if args.period is None:
+        return parse_duration(PERIOD)
+    if not (sums or (args.worst and args.worst_by == TOTAL)):
+        raise UsageError("--period goes with -S or --worst-by interval")
+    if args.period < _LEAST_PERIOD_NS:
+        raise UsageError("--period takes 1ms or more")
+    return int(args.period)
 
 
 def user_for_commands() -> User:
@@ -245,8 +289,8 @@ def folder_of(path: Path) -> Path:
     return path
 
 
-def _keep(text: str) -> tuple[int, int]:
-    """Time in ns and bytes."""
+def keep_of(text: str) -> tuple[int, int]:
+    """Time in ns and bytes. Raises UsageError."""
     duration, _, size = text.partition(",")
     match = _SIZE.fullmatch(size or KEEP.partition(",")[2])
     size_bytes = int(match[1]) * _FACTORS[match[2].upper()] if match else 0

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from noisetop.errors import EXIT_LIMIT, UsageError
 from noisetop.events.victim_time import ANY_TASK
-from noisetop.flight_recorder.actions import TRACE, Action
 from noisetop.flight_recorder.detectors import (
     Detector,
+    GapDetector,
     SingleDetector,
     SourceDetector,
     TotalDetector,
@@ -22,45 +22,24 @@ from noisetop.flight_recorder.detectors import (
 )
 from noisetop.flight_recorder.hits import HitFiles, numbered
 from noisetop.flight_recorder.recorder import FlightRecorder
-from noisetop.flight_recorder.snapshot_files import Taken
-from noisetop.flight_recorder.worst_folder import COST, WorstFolder
+from noisetop.flight_recorder.sinks import ASKED_FILE, END, Sinks
+from noisetop.flight_recorder.worst_folder import WorstFolder
 from noisetop.flight_recorder.writer import SnapshotWriter
 from noisetop.machine.system import boot_id
 from noisetop.output import PRIVATE, check_output
-from noisetop.recording.moment import ASKED, LOOK, SINGLE, TOTAL, WAIT, Figures, Moment
+from noisetop.recording.moment import Figures, Moment
 from noisetop.recording.open import SUFFIX
 from noisetop.session.capture import recording_metadata
 from noisetop.session.flight_options import FlightOptions, folder_of, user_for_commands
+from noisetop.session.gap_probe import GapProbe
 from noisetop.session.notice import notice
 from noisetop.session.traced_run import TracedRun
-from noisetop.summary.cpu_victim import CpuVictims
+from noisetop.session.worst_detectors import worst_detectors
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_ns
 from noisetop.tracing.tracer import Tracer
 
 _POLL_NS = 500_000_000
-_END = "the end of the run"
-_ASKED_FILE = f"asked-%t-%n{SUFFIX}"
-_MOST_WORST_NS = 1_000
-"""Shorter intervals are no moments worth a file."""
-
-
-@dataclass(slots=True)
-class _Sinks:
-    """Each moment goes where it belongs."""
-
-    hits: HitFiles
-    worst: WorstFolder | None
-    on_end: Sequence[Action]
-
-    def take(self, taken: Taken) -> CpuVictims:
-        """See noisetop.flight_recorder.writer.Sink."""
-        if taken.moment.kind == LOOK:
-            return self.hits.look(taken)
-        if taken.moment.kind == ASKED:
-            actions = self.on_end if taken.moment.name == _END else (Action(TRACE),)
-            return self.hits.do(taken, actions)
-        return self.worst.take(taken) if self.worst else self.hits.take(taken)
 
 
 class FlightRun:
@@ -69,13 +48,14 @@ class FlightRun:
 
     def __init__(self, args: argparse.Namespace, options: FlightOptions) -> None:
         self._options = options
+        self._probe: GapProbe | None = None
         self._quiet = args.quiet
         self._worst: WorstFolder | None = None
         output = args.output
         if options.worst:
             self._worst = WorstFolder(folder_of(output), options.worst, options.worst_by, boot_id())
             self._worst.open()
-            output = output / _ASKED_FILE
+            output = output / ASKED_FILE
         elif output.suffix != SUFFIX:
             raise UsageError(f"a snapshot is a {SUFFIX} file: noisetop export makes others of it")
         hits = HitFiles(
@@ -92,30 +72,35 @@ class FlightRun:
             options.control.check()
 
     def run(self, run: TracedRun, started: Callable[[], None]) -> int:
-        """Until the end of the run; EXIT_LIMIT where a threshold was reached, else 0. Calls
+        """Until the end of the run; EXIT_LIMIT where a threshold ended it, else 0. Calls
         ``started`` when the window has begun."""
-        sinks = _Sinks(self._hits, self._worst, self._options.on_end)
+        sinks = Sinks(self._hits, self._worst, self._options.on_end)
+        gap_ns = self._options.gap_ns
+        spinning = GapProbe(run.target.cpus, gap_ns, notice) if gap_ns else nullcontext()
         with (
             _snapshot_signal(run.stopper.wake) as asked,
             self._options.control or nullcontext(),
+            spinning as self._probe,
             run.tracing() as tracer,
             SnapshotWriter(sinks, notice) as writer,
         ):
+            if self._probe is not None:
+                self._probe.begin()
             started()
             recorder = self._recorder(tracer, writer)
             if not self._quiet:
                 notice(f"watching {run.target.title}: {self._looks_for()}: Ctrl-C ends it")
             self._loop(run, recorder, asked)
-            if not (self._hits.hit.is_set() and self._stops):
+            if not self._hits.stop.is_set():
                 recorder.finish()
             if self._options.on_end:
-                recorder.ask(_END)
+                recorder.ask(END)
         if not self._quiet:
             for line in self._closing_lines(recorder, writer):
                 notice(line)
             if run.result:
                 notice(run.result.words)
-        return EXIT_LIMIT if self._hits.hit.is_set() else 0
+        return EXIT_LIMIT if self._hits.stop.is_set() else 0
 
     @property
     def _stops(self) -> bool:
@@ -133,27 +118,19 @@ class FlightRun:
     def _detectors(self, tracer: Tracer) -> Iterator[Detector]:
         options, plan = self._options, self._options.plan
         if self._worst is not None:
-            worst = self._worst
-
-            def bar() -> int:
-                return max(worst.bar_ns, _MOST_WORST_NS)
-
-            if options.worst_by in (SINGLE, COST):
-                kinds = tracer.calibration.kinds.values()
-                most_ns = max((one.entry_ns for one in kinds), default=0)
-                yield SingleDetector(bar, most_ns if plan.by_cost else 0)
-            elif options.worst_by == TOTAL:
-                yield TotalDetector(bar, tracer.start_ns)
-            elif options.worst_by == WAIT:
-                yield WaitDetector(tracer.layout, bar)
+            yield from worst_detectors(self._worst, tracer, plan.period_ns)
         if options.single_ns:
-            yield SingleDetector(partial(int, options.single_ns))
+            yield SingleDetector(tracer.layout, partial(int, options.single_ns))
         if options.total_ns:
-            yield TotalDetector(partial(int, options.total_ns), tracer.start_ns, plan.least_ns)
+            yield TotalDetector(
+                partial(int, options.total_ns), tracer.start_ns, plan.least_ns, plan.period_ns
+            )
         if options.wait_ns:
             yield WaitDetector(tracer.layout, partial(int, options.wait_ns))
         if options.source:
             yield SourceDetector(tracer.layout, tracer.names, tracer.own_pid, options.source)
+        if self._probe is not None:
+            yield GapDetector(self._probe.found, options.gap_ns)
 
     def _loop(self, run: TracedRun, recorder: FlightRecorder, asked: Callable[[], bool]) -> None:
         control = self._options.control
@@ -163,7 +140,7 @@ class FlightRun:
                 recorder.ask("SIGUSR2")
             for line in control.lines() if control else ():
                 self._obey(line, run, recorder)
-            if self._stops and self._hits.hit.is_set():
+            if self._hits.stop.is_set():
                 run.stopper.stop()
 
     def _obey(self, line: str, run: TracedRun, recorder: FlightRecorder) -> None:

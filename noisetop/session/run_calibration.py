@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from noisetop.counters.calibration import Calibration
@@ -11,7 +12,6 @@ from noisetop.machine.state_folder import SYSTEM_FOLDER, state_folder
 from noisetop.probe.calibrate import CalibrationSettings, measure
 from noisetop.probe.entry_costs import entry_costs
 from noisetop.probe.stored_calibration import calibration_facts, kept
-from noisetop.session.notice import notice
 from noisetop.session.options import victim_cpus
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.target import Target
@@ -31,12 +31,14 @@ class RunCalibration:
     compiled: bool
     """Whether BCC makes the programs, which takes too long to do it twice."""
 
-    def find(self, symbols: SymbolTable, stopper: Stopper) -> Calibration:
-        """Prints a line for each kept file that is bad."""
+    def find(
+        self, symbols: SymbolTable, stopper: Stopper, say: Callable[[str], object]
+    ) -> Calibration:
+        """Says a line for each kept file that is bad."""
         folders = dict.fromkeys([state_folder(), SYSTEM_FOLDER])
         calibration, problems = kept(folders, calibration_facts())
         for problem in problems:
-            notice(problem)
+            say(problem)
         return calibration or self._make(symbols, stopper)
 
     def _make(self, symbols: SymbolTable, stopper: Stopper) -> Calibration:

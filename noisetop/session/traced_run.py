@@ -18,11 +18,13 @@ from noisetop.counters.losses import LOSSES
 from noisetop.counters.other_listeners import OTHER_LISTENERS
 from noisetop.errors import UsageError
 from noisetop.events.symbols import read_kallsyms
+from noisetop.machine import affinity
 from noisetop.machine.files import Files
 from noisetop.machine.find_tasks import find_task
 from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import nohz_full_cpus, online_cpus
 from noisetop.recording.recording import Recording
+from noisetop.session.allocation import give_back_memory
 from noisetop.session.caller import calling_user
 from noisetop.session.capture import Capture
 from noisetop.session.notice import notice
@@ -77,7 +79,8 @@ class TracedRun:
     recorded there; ``in_lasting_folder``: its folder is not going to be removed; ``inspect`` is
     called with the recording when the output has its name. ``live``: Tracer.read() is going to be
     called. ``unprivileged``: capabilities that it does not need are dropped once the programs are
-    attached, before the window starts. ``batch_bytes``: see Tracer.
+    attached, before the window starts. ``batch_bytes``: see Tracer. ``say`` takes what the user
+    should know when tracing starts, a line each.
 
     Raises UsageError for options that cannot be, NoisetopError where tracing is not possible.
     """
@@ -93,8 +96,12 @@ class TracedRun:
         unprivileged: bool = False,
         batch_bytes: int = BATCH_BYTES,
         workload_output_fd: int = -1,
+        say: Callable[[str], object] = notice,
     ) -> None:
         self._stack = ExitStack()
+        self._say = say
+        if live:
+            give_back_memory()
         self._unprivileged = unprivileged
         self.capture = Capture(output, args.force, in_lasting_folder, inspect) if output else None
         records = ring_records(args)
@@ -140,6 +147,8 @@ class TracedRun:
         victims = (self.workload.pid,) if self.workload else self.target.tasks
         self.stopper.pidfds = [_pidfd(victim) for victim in victims]
         self.stopper.process = self.target.title if self.target.tasks else "the command"
+        if self.housekeeping:
+            affinity.bind(self.housekeeping)
         self._stack.enter_context(catch_signals(self.stopper))
         return self
 
@@ -161,15 +170,16 @@ class TracedRun:
         """
         with self.capture.opened() if self.capture else nullcontext(-1) as spool_fd:
             symbols = read_kallsyms()
-            self._print_notices()
-            calibration = self._calibration.find(symbols, self.stopper)
+            self._say_first()
+            calibration = self._calibration.find(symbols, self.stopper, self._say)
             with self._new_tracer(
                 spool_fd=spool_fd, symbols=symbols, calibration=calibration
             ) as tracer:
                 if not symbols:
-                    notice(hidden_names_notice())
+                    self._say(hidden_names_notice())
                 if tracer.other_listeners.users:
-                    notice(f"tracepoints: {OTHER_LISTENERS.brief(tracer.other_listeners, 0).text}")
+                    users = OTHER_LISTENERS.brief(tracer.other_listeners, 0).text
+                    self._say(f"tracepoints: {users}")
                 self._start(tracer)
                 try:
                     yield tracer
@@ -180,16 +190,16 @@ class TracedRun:
             if self.capture:
                 self.capture.publish()
 
-    def _print_notices(self) -> None:
-        """Prints what the user should know before tracing starts."""
+    def _say_first(self) -> None:
+        """What the user should know before tracing starts."""
         if warning := housekeeping_warning(self.housekeeping, self.target):
-            notice(warning)
+            self._say(warning)
         if self.programs.left_out:
-            notice(LEFT_OUT.brief(self.programs.left_out, 0).text)
+            self._say(LEFT_OUT.brief(self.programs.left_out, 0).text)
         if not is_first("pid"):
-            notice("this is a container: numbers of tasks in the results are the host's")
+            self._say("this is a container: numbers of tasks in the results are the host's")
         if self._backend == "bcc":
-            notice("BCC compiles the programs for this kernel first")
+            self._say("BCC compiles the programs for this kernel first")
 
     def _start(self, tracer: Tracer) -> None:
         """What comes before the window must not take time of it; the command comes last."""

@@ -44,18 +44,25 @@ class ShortLived:
         return Trigger(self.name, self.starter, context=STARTED)
 
 
+RowsByTask = Mapping[tuple[str, int], Trigger]
+"""What stands for the tasks of a name that a process started."""
+
+
+def rows_by_task(rows: Iterable[ShortLived]) -> RowsByTask:
+    """For with_short_lived()."""
+    return {(one.name, one.starter): one.trigger for one in rows}
+
+
 def with_short_lived(
-    tasks: tuple[TriggerSummary, ...], rows: Iterable[ShortLived], directory: TaskDirectory
+    tasks: tuple[TriggerSummary, ...], rows: RowsByTask, directory: TaskDirectory
 ) -> tuple[TriggerSummary, ...]:
     """The tasks of a source, each once, largest first; those of a row as one."""
-    groups = {(one.name, one.starter): one.trigger for one in rows}
-
-    def named(tid: int) -> Trigger | None:
-        return groups.get((directory.name(tid), starter_of(tid, directory.infos.get(tid))))
-
-    if not groups:
+    if not rows or not tasks:
         return tasks
-    rows_of = [named(one.trigger.tid) for one in tasks]
+    tids = (one.trigger.tid for one in tasks)
+    rows_of = [
+        rows.get((directory.name(tid), starter_of(tid, directory.infos.get(tid)))) for tid in tids
+    ]
     if not any(rows_of):
         return tasks
     return largest_first(

@@ -34,7 +34,12 @@ from noisetop.summary.cost import (
 )
 from noisetop.summary.cpu_victim import CpuVictims, SetAside
 from noisetop.summary.max_single import LongestIntervals
-from noisetop.summary.short_lived import ShortLived, StartedTasks, with_short_lived
+from noisetop.summary.short_lived import (
+    ShortLived,
+    StartedTasks,
+    rows_by_task,
+    with_short_lived,
+)
 from noisetop.summary.trigger_totals import (
     TASKS,
     TriggerSummary,
@@ -577,6 +582,7 @@ class Summarizer:
         histograms = self._histogram.copy()
         triggers = self._by_trigger.by_row(entries.__getitem__)
         tasks = self._by_task.by_row(entries.__getitem__)
+        started = rows_by_task(short_lived)
         for row, about in enumerate(self._rows):
             count, net_ns, max_ns, max_start_ns = noise[row]
             yield SourceSummary(
@@ -592,7 +598,7 @@ class Summarizer:
                 origin=about.origin,
                 entries=carried[row],
                 entry=entries[row],
-                tasks=with_short_lived(tasks.get(row, ()), short_lived, self.directory),
+                tasks=with_short_lived(tasks.get(row, ()), started, self.directory),
             )
 
     def _cpu(

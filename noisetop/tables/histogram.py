@@ -44,3 +44,11 @@ def percentile_ns(counts: Counts, share: float, max_ns: int) -> int:
     rank = max(int(np.ceil(share * total)), 1)
     bucket = int(np.searchsorted(np.cumsum(counts), rank))
     return min(int(_EDGES_NS[bucket + 1]) - 1, max_ns)
+
+
+def by_octave(counts: Counts) -> Counts:
+    """Counts by the power of two at or below the duration, by its exponent; the first begins at
+    0."""
+    lower = np.maximum(_EDGES_NS[:-1], 1)
+    octaves = np.frexp(lower.astype(np.float64))[1] - 1
+    return np.bincount(octaves, counts).astype(np.int64)

@@ -26,6 +26,7 @@ from noisetop.errors import NoisetopError
 from noisetop.events.decoder import RecordReader
 from noisetop.events.interruption import Interruptions
 from noisetop.events.layout import Events, Layout
+from noisetop.events.records import Records, split
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import KALLSYMS, SymbolTable, read_kallsyms
 from noisetop.events.task_directory import TaskDirectory
@@ -36,6 +37,7 @@ from noisetop.machine.files import Files
 from noisetop.machine.proc_interrupts import softirq_names
 from noisetop.machine.tracepoint_users import tracepoint_users
 from noisetop.recording.raw_file import figures_block
+from noisetop.tables.rows import joined
 from noisetop.tracing import bcc
 from noisetop.tracing.backend import choose
 from noisetop.tracing.cpu_hotplug import HotplugWatch
@@ -114,6 +116,11 @@ class Tracer:
     """With ``stacks``: told like ``processes``."""
     other_listeners: OtherListeners = NOBODY
     """Who else listened to the same tracepoints when the programs were attached."""
+    on_records: Callable[[Records, int], None] | None = None
+    """Called by read() with the records as the kernel side wrote them, and with the moment up to
+    which nothing is missing. Meanwhile read() delivers what read_records() returns as well."""
+    before_stop: Callable[[], None] | None = None
+    """Called by stop_window() while the window still goes on."""
     start_ns: int = 0
     end_ns: int = 0
     _session: _native.Session = field(init=False)
@@ -121,6 +128,8 @@ class Tracer:
     _isolation: IsolationWatch = field(init=False)
     _names_writer: NamesWriter | None = None
     _complete_ns: int = 0
+    _ahead: list[Events] = field(default_factory=list)
+    """Read by read_records(), not by read() yet."""
     _opened: tuple[Events, Events] = field(init=False)
     """What went on when read() began, where the reader splits."""
     _lost: tuple[str, ...] = ()
@@ -344,6 +353,8 @@ class Tracer:
 
     def stop_window(self) -> None:
         """Nothing that ends later counts; what ended before is delivered by the next read()."""
+        if self.before_stop is not None:
+            self.before_stop()
         self._hotplug.close()
         self._isolation.close()
         if self._names_writer is not None:
@@ -401,7 +412,11 @@ class Tracer:
             opened, above = self._session.open_records(0)
             event = self.layout.event
             self._opened = np.frombuffer(opened, event), np.frombuffer(above, event)
-        records = np.frombuffer(self._session.read(), self.layout.event)
+        fresh = np.frombuffer(self._session.read(), self.layout.event)
+        records = joined([*self._ahead, fresh])
+        self._ahead.clear()
+        if self.on_records is not None:
+            self.on_records(split(self.layout, fresh), complete_ns)
         batch = self.reader.take(records, last=bool(self.end_ns), complete_ns=complete_ns)
         table = self.reader.join_triggers(batch)
         if self.layout.task_name is not None and self._names_writer is None:
@@ -412,20 +427,21 @@ class Tracer:
                 self.user_stacks.note(names, batch.triggers.view(self.layout.trigger))
         return table
 
-    def read_records(self) -> Events:
+    def read_records(self) -> Records:
         """What was traced since the last call, as the kernel side wrote it, for who decodes it
         later; in the place of read()."""
         records = np.frombuffer(self._session.read(), self.layout.event)
-        flags = self.layout.flags
-        told = records["flags"] & np.uint8(flags["NAME"] | flags["TRIGGER"])
+        kinds = split(self.layout, records)
+        if self.on_records is not None:
+            self._ahead.append(records)
+            return kinds
         if self.layout.task_name is not None:
-            names = records[told == flags["NAME"]].view(self.layout.task_name)
+            names = kinds.names.view(self.layout.task_name)
             self.processes.note(names)
             self.processes.news()
             if self.user_stacks is not None:
-                triggers = records[told == flags["TRIGGER"]].view(self.layout.trigger)
-                self.user_stacks.note(names, triggers)
-        return records
+                self.user_stacks.note(names, kinds.triggers.view(self.layout.trigger))
+        return kinds
 
     def open_records(self) -> tuple[int, Events]:
         """A moment (CLOCK_MONOTONIC, ns), and records of what goes on then, as if it ended."""
@@ -506,9 +522,8 @@ class Tracer:
 
     def stacks_so_far(self) -> tuple[dict[int, tuple[str, ...]], UserStacks]:
         """Those of the kernel, and those of programs, for a view that does not wait for long."""
-        if self.user_stacks is None:
-            return {}, {}
-        return self.kernel_stacks(), self.user_stacks.named(_LIVE_PATIENCE_S)
+        of_programs = self.user_stacks.named(_LIVE_PATIENCE_S) if self.user_stacks else {}
+        return self.kernel_stacks(), of_programs
 
     def unavailable(self) -> tuple[str, ...]:
         """What this kernel has no tracepoints for, by their names without what tells the two of a

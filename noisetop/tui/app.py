@@ -24,8 +24,11 @@ from noisetop.live.pair import Pair
 from noisetop.live.past_intervals import PastIntervals
 from noisetop.live.position import Position
 from noisetop.live.sample import Feed, Sample
+from noisetop.live.snapshots import Snapshots
 from noisetop.output import check_output
 from noisetop.summary.summary import Summary
+from noisetop.text.sanitize import printable
+from noisetop.text.units import format_ns
 from noisetop.tui.config import Config, config_path, config_text, read_config, write_config
 from noisetop.tui.feed_reader import FeedReader, NewSample, Progress
 from noisetop.tui.history import LENGTH, History
@@ -34,6 +37,10 @@ from noisetop.tui.line_table import LineTable
 from noisetop.tui.overlay_screen import OverlayScreen
 from noisetop.tui.panel import Panel, Place
 from noisetop.tui.panels import load_panels, panels_of
+from noisetop.tui.panels.kept import KeptTable
+from noisetop.tui.panels.moments import MomentTable
+from noisetop.tui.recording_view import Told, show_file
+from noisetop.tui.refresh import next_refresh
 from noisetop.tui.screen_text import screen_text
 from noisetop.tui.severity import use_palette
 from noisetop.tui.state import StatefulApp, View
@@ -42,6 +49,11 @@ from noisetop.tui.themes import LOOKS, look_of_terminal, next_look
 
 CHANGES = "Changes"
 """The panel that a view of two recordings begins with."""
+_FRAME_S = 0.5
+"""For the first frame, at most."""
+_WRITTEN_S = 0.1
+"""Until a frame that was drawn is on the terminal: another thread writes it, which waits for the
+interpreter while a trace starts."""
 _PANELS = {panel.__name__: panel for panel in load_panels()}
 
 
@@ -68,6 +80,9 @@ class Dashboard(StatefulApp):
 
     CSS_PATH = Path(__file__).with_name("noisetop.tcss")
     BINDINGS: ClassVar[list[BindingType]] = _bindings()
+    # What there is room for: noisetop.tcss goes by these.
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-broad")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]  # noqa: RUF012
 
     def __init__(self, feed: Feed, refresh_ns: int | None = None, pair: Pair | None = None) -> None:
         super().__init__(feed, pair, driver_class=TerminalDriver)
@@ -88,7 +103,9 @@ class Dashboard(StatefulApp):
         self.begins_with = ""
         """Name of the panel that is open at the start."""
         self._reader = FeedReader(feed, self.post_message)
+        self._frame_drawn = threading.Event()
         self._loop_in_use: asyncio.AbstractEventLoop | None = None
+        self._usual_interval_ns = feed.interval_ns
         self._first_ns = 0
         self._drawn_ns = 0
         self._past_shown = 0
@@ -106,11 +123,18 @@ class Dashboard(StatefulApp):
         self.show_look(self.look)
         if self.player is not None:
             self.player.on_progress = partial(self.post_message, Progress())
-        self.run_worker(self._reader.run, thread=True, exit_on_error=False, name="feed")
         if self.begins_with:
             self._open(_PANELS[self.begins_with])
         if self.leaving:
             self.exit()
+        self.call_after_refresh(self.set_timer, _WRITTEN_S, self._frame_drawn.set)
+        self.run_worker(self._read_feed, thread=True, exit_on_error=False, name="feed")
+
+    def _read_feed(self) -> None:
+        """What starts a trace takes a second, and the frame is to be seen before; an overlay that
+        comes first covers it."""
+        self._frame_drawn.wait(_FRAME_S)
+        self._reader.run()
 
     @property
     def reader_ended(self) -> threading.Event:
@@ -125,6 +149,7 @@ class Dashboard(StatefulApp):
     def on_unmount(self) -> None:
         """However the app ended."""
         self._reader.stop()
+        self._frame_drawn.set()
 
     def leave(self) -> None:
         """Ends the app; callable from a signal handler at any time."""
@@ -325,16 +350,59 @@ class Dashboard(StatefulApp):
             self._open(panel)
 
     def _open(self, panel: type[Panel[Any]], row: object = None) -> None:
+        if panel is MomentTable and self.snapshots and self.snapshots.kept() is not None:
+            panel = KeptTable
         opened = panel()
         opened.opened_on = row
         self.push_screen(OverlayScreen(opened))
 
     @on(LineTable.Chosen)
     def _row_chosen(self, event: LineTable.Chosen) -> None:
+        self.open_row(event.row)
+
+    def open_row(self, row: object) -> None:
+        """See StatefulApp."""
         for panel in _PANELS.values():
-            if panel.OPENED_ON is not None and isinstance(event.row, panel.OPENED_ON):
-                self._open(panel, event.row)
+            if panel.OPENED_ON is not None and panel.BY_ENTER and isinstance(row, panel.OPENED_ON):
+                self._open(panel, row)
                 return
+
+    @property
+    def covered(self) -> bool:
+        """See StatefulApp."""
+        return any(isinstance(screen, OverlayScreen) for screen in self.screen_stack)
+
+    def action_snapshot(self) -> None:
+        """Has the last seconds written; the file is told when it is there."""
+        if self.snapshots is None or (self.latest is not None and self.latest.ended):
+            self.notify("there is nothing to write: the trace has ended", severity="warning")
+            return
+        self.snapshots.ask()
+        self.notify(f"writing the last {format_ns(self.snapshots.keep_ns)}", timeout=3)
+
+    def with_snapshots(self, snapshots: Snapshots | None) -> None:
+        """Shows what the flight recorder says."""
+        self.snapshots = snapshots
+        if snapshots is not None:
+            snapshots.on_message = lambda text: self.post_message(Told(text))
+
+    def on_told(self, message: Told) -> None:
+        """A line of the flight recorder."""
+        self.notify(printable(message.text), timeout=10, markup=False)
+
+    def open_moments(self) -> None:
+        """See StatefulApp."""
+        self.push_screen(OverlayScreen(MomentTable()))
+
+    def view_file(self, path: Path) -> None:
+        """See StatefulApp."""
+        self._reader.hold(wanted=True)
+        try:
+            with self.suspend():
+                show_file(path, lambda: self.leaving)
+        finally:
+            self._reader.hold(wanted=False)
+        self.refresh(layout=True)
 
     def action_pause(self) -> None:
         """Freezes the tables, or lets them go on with the latest sample; plays a recording."""
@@ -357,6 +425,24 @@ class Dashboard(StatefulApp):
         self._drawn_ns = 0
         self.state = self.state.after_reset()
 
+    def action_faster(self) -> None:
+        """Draws more often; plays faster."""
+        self._change_speed(1)
+
+    def action_slower(self) -> None:
+        """Draws less often; plays slower."""
+        self._change_speed(-1)
+
+    def _change_speed(self, by: int) -> None:
+        if self.player is not None:
+            self.player.go(self.player.wanted.faster(by))
+            return
+        now_ns = max(self.refresh_ns, self.feed.interval_ns)
+        self.refresh_ns = next_refresh(now_ns, by)
+        # A sample is what there is to draw: none comes in vain, and none is waited for.
+        self.feed.interval_ns = min(self.refresh_ns, self._usual_interval_ns)
+        self.notify(f"refresh: every {format_ns(self.refresh_ns)}", timeout=2)
+
     def action_last_only(self) -> None:
         """Figures since the start, or of the last interval only."""
         if self.player is not None:
@@ -365,13 +451,22 @@ class Dashboard(StatefulApp):
         self.state = self.state.with_other_period()
 
 
-def run_dashboard(feed: Feed, *, refresh_ns: int | None = None) -> None:
+def run_dashboard(
+    feed: Feed, *, refresh_ns: int | None = None, snapshots: Snapshots | None = None
+) -> None:
     """Shows the feed until the user quits, a signal asks to, or the terminal is closed.
 
+    ``snapshots``: the flight recorder beside it.
     ``refresh_ns``: at least this much between two drawings; None: every sample is drawn. Errors of
     the feed are raised once the terminal is as it was; any other failure becomes a NoisetopError.
     """
-    _run(Dashboard(feed, refresh_ns))
+    app = Dashboard(feed, refresh_ns)
+    app.with_snapshots(snapshots)
+    try:
+        _run(app)
+    finally:
+        if snapshots is not None:
+            snapshots.on_message = None
 
 
 def run_pair(pair: Pair) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 
 from textual.message import Message
 
 from noisetop.live.sample import Feed, Sample
+
+MOST_HELD = 600
+"""Samples that wait while nobody can draw."""
 
 
 class NewSample(Message):
@@ -32,6 +36,8 @@ class FeedReader:
         self._stopping = False
         self.ended = threading.Event()
         """Set when run() is over."""
+        self._held: deque[NewSample] = deque(maxlen=MOST_HELD)
+        self._holds = False
         self.resets = 0
         """Number of resets requested so far."""
 
@@ -52,9 +58,22 @@ class FeedReader:
                 self._feed.reset()
                 done = wanted
             else:
-                self._post(NewSample(sample, done))
+                self._hand_over(NewSample(sample, done))
             if sample.ended:
                 return
+
+    def _hand_over(self, message: NewSample) -> None:
+        if self._holds:
+            self._held.append(message)
+            return
+        while self._held:
+            self._post(self._held.popleft())
+        self._post(message)
+
+    def hold(self, *, wanted: bool) -> None:
+        """Keeps samples back, the last MOST_HELD of them, until they are wanted again: then they
+        come with the next one."""
+        self._holds = wanted
 
     def reset(self) -> None:
         """Resets the totals of the feed before its next sample."""

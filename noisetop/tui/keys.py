@@ -66,7 +66,10 @@ STEPS = (
 _LIVE = (
     Key("p  Space", "freeze the tables; tracing continues", "p,space", "pause", "p pause"),
     Key("r", "reset the counters", "r", "reset", "r reset"),
+    Key("R", "write the last seconds into a file, an ordinary recording", "R", "snapshot"),
     Key("t", "figures since the start, or of the last interval only", "t", "last_only", "t last"),
+    Key("+  -", "refresh more often, less often", "plus,equals_sign", "faster", "+ - refresh"),
+    Key("", "refresh less often", "minus", "slower"),
 )
 _TABLES = (
     Key("Tab", "go to the other table"),

@@ -62,13 +62,12 @@ class OverlayScreen(ModalScreen[None]):
         if own := own_keys.get(command_name(OPEN, type(self.panel).__name__)):
             self._keys = set(own.split(","))
         self.watch(self.panel, "heading", self._show_heading)
-        if self.panel.COVERS:
-            self.panel.dashboard.cover(covered=True)
+        self.set_class(self.panel.COVERS, "covers")
 
     def on_unmount(self) -> None:
-        """What was hidden is drawn again."""
-        if self.panel.COVERS:
-            self.panel.dashboard.cover(covered=False)
+        """What stood still is drawn again."""
+        if not self.panel.dashboard.covered:
+            self.panel.dashboard.uncover()
 
     def _show_heading(self, heading: str) -> None:
         room = min(self.panel.WIDTH, self.app.size.width) - len(_CLOSES) - 2

@@ -39,7 +39,9 @@ class Panel(Widget, Generic[Taken]):
     ORDER: ClassVar[int]
     """In the main column from the top; in the help and the footer likewise."""
     OPENED_ON: ClassVar[type[object] | None] = None
-    """Opened by Enter on a table row of this type, which it finds in ``opened_on``."""
+    """Opened on a table row of this type, which it finds in ``opened_on``."""
+    BY_ENTER: ClassVar[bool] = True
+    """Whether Enter on such a row opens it; else its key alone does."""
     WIDTH: ClassVar[int] = 96
     """Of an overlay: the most cells that it uses."""
     COVERS: ClassVar[bool] = False
@@ -49,6 +51,8 @@ class Panel(Widget, Generic[Taken]):
 
     heading: var[str] = var("")
     """What is shown above an overlay."""
+    step = ""
+    """What an overlay adds to the path of noisetop.tui.drill_path; empty: nothing."""
     opened_on: Any = None
     _taken: object = _NOTHING
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from textual.app import App
@@ -13,6 +14,7 @@ from noisetop.live.noise_columns import NoiseColumns
 from noisetop.live.pair import Pair
 from noisetop.live.playback_feed import PlaybackFeed
 from noisetop.live.sample import Feed, Sample
+from noisetop.live.snapshots import Snapshots
 from noisetop.summary.summary import CpuSummary, Summary
 from noisetop.tui.history import History
 from noisetop.tui.keys import ViewKind
@@ -112,8 +114,6 @@ class StatefulApp(App[bool]):
     """What panels know of the app that they are in. Ends with True: the other recording is next."""
 
     state: var[State] = var(State)
-    covered = False
-    """Whether an overlay hides the main column."""
 
     def __init__(self, feed: Feed, pair: Pair | None = None, **options: Any) -> None:
         super().__init__(**options)
@@ -122,8 +122,11 @@ class StatefulApp(App[bool]):
         """Two recordings that are compared, the feed being one of them."""
         self.own_keys: Mapping[str, str] = {}
         """Those that the user has in place of ours, by command."""
+        self.snapshots: Snapshots | None = None
+        """The flight recorder beside a live view."""
         self.hidden_columns: frozenset[str] = frozenset()
         """Names of columns that tables leave out."""
+        self._causes_wanted_by: set[object] = set()
         self.set_reactive(StatefulApp.state, State(feed.title, feed.interval_ns))
 
     @property
@@ -139,9 +142,31 @@ class StatefulApp(App[bool]):
         """Opens the overlay of a key that opens() one."""
         raise NotImplementedError
 
+    def open_row(self, row: object) -> None:
+        """Opens the overlay for what was chosen."""
+        raise NotImplementedError
+
+    def view_file(self, path: Path) -> None:
+        """Shows a recording on the same terminal until the user closes it."""
+        raise NotImplementedError
+
+    def open_moments(self) -> None:
+        """Opens the list of all worst moments since the start."""
+        raise NotImplementedError
+
     def show_period(self, number: int) -> bool:
         """Shows a period of the columns. False: its figures are gone."""
         raise NotImplementedError
+
+    def want_causes(self, viewer: object, *, wanted: bool) -> None:
+        """Somebody looks at causes, or no longer; the feed diagnoses while anybody does."""
+        before = bool(self._causes_wanted_by)
+        if wanted:
+            self._causes_wanted_by.add(viewer)
+        else:
+            self._causes_wanted_by.discard(viewer)
+        if bool(self._causes_wanted_by) is not before:
+            self.feed.diagnose(wanted=not before)
 
     @property
     def kind(self) -> ViewKind:
@@ -155,11 +180,14 @@ class StatefulApp(App[bool]):
         """What plays the recording; None: the view is live."""
         return self.feed if isinstance(self.feed, PlaybackFeed) else None
 
-    def cover(self, *, covered: bool) -> None:
-        """An overlay hides the main column, or has gone: then all that came meanwhile is drawn."""
-        self.covered = covered
-        if not covered:
-            self.state = replace(self.state)
+    @property
+    def covered(self) -> bool:
+        """Whether an overlay lies over the main column, which stands still meanwhile."""
+        raise NotImplementedError
+
+    def uncover(self) -> None:
+        """The last overlay has gone: all that came meanwhile is drawn."""
+        self.state = replace(self.state)
 
     def change_view(self, view: View) -> None:
         """Shows other sources."""

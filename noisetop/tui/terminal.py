@@ -70,6 +70,11 @@ class TerminalDriver(LinuxDriver):
             self._hangup.close()
             self._hangup = None
 
+    def _sigtstp_application(self, *_: object) -> None:
+        """Textual's writes to the terminal from the signal's handler, which may have interrupted
+        just that and then waits for itself: here it waits for its turn."""
+        self._loop.call_soon_threadsafe(super()._sigtstp_application)
+
     def _sigcont_application(self, *_: object) -> None:
         """In place of Textual's, which also starts a terminal that was never suspended a second
         time; the kernel sends SIGCONT along when it takes the terminal away."""

@@ -83,6 +83,14 @@ def test_a_program_took_the_time_itself_whoever_woke_it() -> None:
     ]
 
 
+def test_a_program_that_went_on_was_woken_by_nobody_that_is_known() -> None:
+    one = thread("redis-server", caused(Trigger(tid=10), 70), woken=Trigger())
+    rows = who_of_source(one, TaskNamer(summary(one)))
+    assert rows[1].label == "woken by nobody known"
+    sent = source("ipi", "reschedule", triggers=(caused(Trigger(), 9),))
+    assert [row.label for row in who_of_source(sent, TaskNamer(summary(sent)))] == ["unknown"]
+
+
 def test_a_kernel_thread_works_for_who_woke_it() -> None:
     woken = Trigger("redis-server", 10, cpu=1)
     one = thread("kworker/1:0", caused(Trigger(tid=30), 70), woken=woken)

@@ -16,7 +16,7 @@ from noisetop.events.interruption import Flag, Interruptions, Source
 from noisetop.events.source_groups import group_label
 from noisetop.exporters.parquet_table import parquet_writer
 from noisetop.fleet.folder import Fleet, create_fleet
-from noisetop.fleet.rates import Rates, Table
+from noisetop.fleet.rates import Numbers, Rates, Table
 from noisetop.fleet.run import Anonymity
 from noisetop.fleet.write import write_run
 from noisetop.recording.open import open_recording
@@ -39,15 +39,25 @@ def _real(name: str) -> tuple[Interruptions, Recording, int]:
     return rows, real, real.duration_ns // BLOCK_NS
 
 
-def _drawn(name: str, seed: int, blocks: int) -> Interruptions:
+def block_count(name: str) -> int:
+    """Whole blocks of a recording."""
+    return _real(name)[2]
+
+
+def chosen(name: str, seed: int, blocks: int) -> Numbers:
+    """Which blocks of a recording a host consists of."""
+    return np.random.default_rng(seed).integers(0, _real(name)[2], blocks)
+
+
+def _put_together(name: str, blocks: Numbers) -> Interruptions:
     rows, real, whole = _real(name)
     at = rows["start_ns"].astype(np.int64) - real.start_ns
     block = at // BLOCK_NS
     ends_in_it = (at + rows["gross_ns"].astype(np.int64)) // BLOCK_NS == block
     parts = []
-    for place, chosen in enumerate(np.random.default_rng(seed).integers(0, whole, blocks)):
-        part = rows[(block == chosen) & ends_in_it].copy()
-        part["start_ns"] += np.uint64((place + whole - int(chosen)) * BLOCK_NS)
+    for place, number in enumerate(blocks.tolist()):
+        part = rows[(block == number) & ends_in_it].copy()
+        part["start_ns"] += np.uint64((place + whole - number) * BLOCK_NS)
         parts.append(part)
     return joined(parts)
 
@@ -77,17 +87,21 @@ def host(
     day: int = 0,
     blocks: int = 40,
     seed: int | None = None,
+    taken: Numbers | None = None,
     slower: dict[str, float] | None = None,
     planted: Sequence[tuple[str, int, int]] = (),
     **metadata: str,
 ) -> Recording:
     """A run of one host on one day.
 
-    ``slower``: net times of these sources are multiplied. ``planted``: path of a source, how often
-    it runs on each CPU and for how long.
+    ``taken``: the blocks that it consists of, else they are drawn by ``seed``. ``slower``: net
+    times of these sources are multiplied. ``planted``: path of a source, how often it runs on each
+    CPU and for how long.
     """
     _, real, whole = _real(recording)
-    table = _drawn(recording, (number + 1) * 1000 + day if seed is None else seed, blocks)
+    if taken is None:
+        taken = chosen(recording, (number + 1) * 1000 + day if seed is None else seed, blocks)
+    blocks, table = len(taken), _put_together(recording, taken)
     sources = list(real.sources)
     start_ns = real.start_ns + whole * BLOCK_NS
     _slow_down(table, sources, slower or {})
@@ -150,5 +164,6 @@ def rates_and_squares(runs: Sequence[tuple[K, Recording]]) -> tuple[Rates[K], Ta
     for (row, source), values in figures.items():
         if source in sources:
             sums[:, row, sources.index(source)] = values
-            squares[row, sources.index(source)] = squared[row, source] * cpus[row, source]
+            at_once = min(cpus[row, source], len(runs[row][1].cpus))
+            squares[row, sources.index(source)] = squared[row, source] * at_once
     return Rates(units, np.array(walls), sources, *sums), squares

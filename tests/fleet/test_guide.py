@@ -14,6 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from noisetop.cli import parse
 from noisetop.fleet.engines.spark import missing
 from tests.fleet.fleets import fleet_of, host
 from tests.fleet.test_checks import audit
@@ -84,7 +85,9 @@ def done_in_shell(command: str, folder: Path) -> str:
 def test_the_page_about_fleets(folder: Path) -> None:
     """The first command in a shell, which replaces the star."""
     for number, command in enumerate(commands("fleet.md")):
-        if "spark" not in command:
+        if "://" in command:
+            assert parse(shlex.split(command)[1:])[0] == "fleet"
+        elif "spark" not in command:
             output = (done if number else done_in_shell)(command, folder)
             assert output or " export " in command
 

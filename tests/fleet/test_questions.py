@@ -23,6 +23,7 @@ from noisetop.fleet.folder import MARKER, Fleet, open_fleet
 from noisetop.fleet.outliers import outliers, threshold
 from noisetop.fleet.rates import Rates, histograms, merged, rates, squares
 from noisetop.fleet.runs import read_runs
+from noisetop.fleet.stored import StoredFleet
 from noisetop.fleet.trend import trends
 from tests.fleet.fleets import BLOCK_NS, fleet_of, host, rates_and_squares
 from tests.recordings import HOSTILE
@@ -260,6 +261,7 @@ from noisetop.fleet.engines import open_engine
 from noisetop.fleet.folder import open_fleet
 from noisetop.fleet.rates import rates
 from noisetop.fleet.runs import read_runs
+from noisetop.fleet.stored import StoredFleet
 
 def threads():
     return len(list(Path("/proc/self/task").iterdir()))
@@ -295,19 +297,23 @@ def test_masters_are_those_of_spark() -> None:
 @pytest.mark.packaging
 @pytest.mark.skipif(missing() != "", reason=f"Spark on two workers: {missing()}")
 def test_two_workers_of_spark_give_the_same_rows(tmp_path: Path) -> None:
+    """Of a folder by its URL, as of an object store; the page about fleets has it by its path."""
     fleet = fleet_of(
         tmp_path / "it's [1] {a}", [(host(n, blocks=10), {"n": str(n % 2)}) for n in range(3)]
     )
-    command = [sys.executable, "-m", "noisetop", "fleet", "top", str(fleet.path)]
+    command = [sys.executable, "-m", "noisetop", "fleet", "top", "--by", "n", "--json"]
     answers = [
         subprocess.run(
-            [*command, "--by", "n", "--json", "--engine", engine],
+            [*command, where, "--engine", engine],
             capture_output=True,
             text=True,
             check=True,
             env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
         ).stdout
-        for engine in ("duckdb", "spark://local-cluster[2,1,1024]")
+        for where, engine in (
+            (str(fleet.path), "duckdb"),
+            (f"file://{fleet.path}", "spark://local-cluster[2,1,1024]"),
+        )
     ]
     assert json.loads(answers[0])["groups"]
     assert answers[0] == answers[1]
@@ -384,3 +390,47 @@ def test_a_threshold_is_that_of_all_tests_together() -> None:
 
 def test_the_folder_is_found_again(fleet: Fleet) -> None:
     assert open_fleet(fleet.path).hosts == "names"
+
+
+def test_a_fleet_is_read_by_its_url(fleet: Fleet, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a scheme that DuckDB has in itself: all but the reader is the same for the others."""
+    by_url = asked(capsys, "outliers", f"file://{fleet.path}/")
+    assert by_url == asked(capsys, "outliers", fleet.path)
+    assert by_url["groups"][0]["outliers"]
+
+
+@pytest.mark.parametrize(
+    ("url", "extension"),
+    [
+        ("s3://bucket/fleet", "httpfs"),
+        ("https://host.example/fleet", "httpfs"),
+        ("az://a", "azure"),
+    ],
+)
+def test_a_store_whose_reader_is_missing_is_told(
+    url: str, extension: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # where extensions are installed
+    with pytest.raises(UsageError, match=f"{url} takes DuckDB's extension {extension}"):
+        cli.run(["fleet", "top", url])
+
+
+def test_a_url_without_a_fleet_is_told(fleet: Fleet, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no fleet: copy the folder that noisetop export"):
+        cli.run(["fleet", "top", f"file://{tmp_path}"])
+    (tmp_path / MARKER).write_text('{"fleet_version": 7, "hosts": "names"}')
+    with pytest.raises(NoisetopError, match="is of version 7 of the tables"):
+        cli.run(["fleet", "top", f"file://{tmp_path}"])
+    (tmp_path / MARKER).write_text('{"fleet_version": 1, "hosts": "hashed"}')
+    with pytest.raises(UsageError, match="name their hosts in different ways"):
+        cli.run(["fleet", "top", str(fleet.path), f"file://{tmp_path}"])
+
+
+def test_engines_take_urls_as_their_own(fleet: Fleet) -> None:
+    """DuckDB reads nothing beside what it is given, by a URL as by a path."""
+    outside = StoredFleet(f"file://{fleet.path.parent}")
+    with (
+        open_engine("duckdb", [StoredFleet(f"file://{fleet.path}")], 1) as engine,
+        pytest.raises(NoisetopError, match="DuckDB cannot read the tables"),
+    ):
+        engine.text(outside.marker)

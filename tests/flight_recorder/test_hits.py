@@ -34,7 +34,16 @@ def test_actions_are_done_in_their_order_with_the_file(tmp_path: Path) -> None:
     assert told.read_text().splitlines() == [" 2 5000", f"{tmp_path / 'x.noisetop'} 2 5000"]
     assert open_recording(tmp_path / "x.noisetop").duration_ns == 2_000_000_000
     assert made.goes_on
-    assert made.hit.is_set()
+    assert not made.stop.is_set()
+
+
+@pytest.mark.parametrize("first", ["shell,command=exit 4", "trace,file=%s/mine.noisetop"])
+def test_a_list_that_fails_before_it_continues_ends_the_run(first: str, tmp_path: Path) -> None:
+    """As with rtla, whose ``continue`` is an action like the others."""
+    (tmp_path / "mine.noisetop").touch()
+    made = hits(tmp_path / "x.noisetop", first.replace("%s", str(tmp_path)), "continue")
+    made.take(taken(1, 5_000))
+    assert made.stop.is_set()
 
 
 def test_the_first_that_fails_ends_the_list(tmp_path: Path) -> None:
@@ -44,21 +53,21 @@ def test_the_first_that_fails_ends_the_list(tmp_path: Path) -> None:
     made.take(taken(1, 5_000))
     assert said == ["action shell: 'exit 4' ended with status 4"]
     assert list(tmp_path.iterdir()) == []
-    assert made.hit.is_set()
+    assert made.stop.is_set()
 
 
 def test_what_the_victim_did_itself_does_nothing(tmp_path: Path) -> None:
     made = hits(tmp_path / "x.noisetop", f"shell,command=touch {tmp_path}/y", "trace")
     made.take(taken(1, 5_000, own=True))
     assert list(tmp_path.iterdir()) == []
-    assert not made.hit.is_set()
+    assert not made.stop.is_set()
 
 
 def test_what_was_asked_for_is_written_in_any_case(tmp_path: Path) -> None:
     made = hits(tmp_path / "x.noisetop")
     made.take(taken(1, 5_000, kind=ASKED, own=True))
     assert (tmp_path / "x.noisetop").exists()
-    assert not made.hit.is_set()
+    assert not made.stop.is_set()
 
 
 def test_older_files_make_room(tmp_path: Path) -> None:
@@ -102,4 +111,4 @@ def test_what_is_below_the_threshold_after_all_does_nothing(tmp_path: Path) -> N
     made.take(replace(one, moment=replace(one.moment, threshold_ns=5_001)))
     assert list(tmp_path.iterdir()) == []
     made.take(replace(one, moment=replace(one.moment, threshold_ns=5_000)))
-    assert made.hit.is_set()
+    assert made.stop.is_set()

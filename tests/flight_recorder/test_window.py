@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisetop.events.layout import Events
+from noisetop.events.records import split
 from noisetop.flight_recorder.retained import Retained
 from noisetop.flight_recorder.window import Chunk, Window
 from tests.recordings import FLAGS, events, layout
@@ -16,7 +17,7 @@ RECORD = layout().event.itemsize
 def chunk(number: int, count: int = 1) -> Chunk:
     """One second, with records in it."""
     rows = events(*({"source": "irq", "start_ns": number * SECOND + i} for i in range(count)))
-    return Chunk(rows, (number + 1) * SECOND, (number + 1) * SECOND, {})
+    return Chunk(split(layout(), rows), (number + 1) * SECOND, (number + 1) * SECOND, {})
 
 
 def window(keep_s: int, keep_bytes: int = 1 << 20) -> Window:
@@ -63,14 +64,14 @@ def test_names_and_the_last_trigger_of_each_object_outlive_it() -> None:
         *({**name, "tid": tid, "start_ns": tid} for tid in (5, 6, 5)),
         {"source": "irq", "start_ns": 9},
     )
-    kept.add(Chunk(rows, SECOND, SECOND, {}))
-    kept.add(Chunk(triggers.view(layout().event), 2 * SECOND, 2 * SECOND, {}))
+    kept.add(Chunk(split(layout(), rows), SECOND, SECOND, {}))
+    kept.add(Chunk(split(layout(), triggers.view(layout().event)), 2 * SECOND, 2 * SECOND, {}))
     for number in range(2, 6):
         kept.add(chunk(number))
         kept.trim(number * SECOND)
-    before = kept.cut(5 * SECOND).pieces[0]
-    assert before["tid"][before["flags"] == FLAGS["NAME"]].tolist() == [6, 5]
-    told = before[before["flags"] == FLAGS["TRIGGER"]].view(layout().trigger)
+    names, told = kept.cut(5 * SECOND).pieces[:2]
+    assert names["tid"].tolist() == [6, 5]
+    told = told.view(layout().trigger)
     assert told["object"].tolist() == [11, 10]
     assert told["time_ns"].tolist() == [2, 3]
 
@@ -81,7 +82,7 @@ def test_names_of_tasks_that_live_are_never_forgotten() -> None:
     rows["flags"] = FLAGS["NAME"]
     rows["tid"] = np.arange(len(rows))
     retained.add_names(rows)
-    kept = set(retained.records["tid"].tolist())
+    kept = set(retained.names["tid"].tolist())
     assert 7 in kept
     assert 8 not in kept
     assert len(kept) <= 1 << 15

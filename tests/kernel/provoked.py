@@ -66,8 +66,21 @@ def line_of_random_numbers() -> int:
     name = Path("/sys/class/misc/hw_random/rng_current").read_text().strip()
     assert name.startswith("virtio_rng"), f"no test knows how to have {name or 'nothing'} interrupt"
     (device,) = Path("/sys/bus/virtio/drivers/virtio_rng").glob("virtio*")
+    return _line(f"{device.name}-input")
+
+
+def disk_of(file: Path) -> int:
+    """The interrupt of the disk on which a file lies."""
+    device = file.stat().st_dev
+    block = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
+    names = [part for part in block.parts if re.fullmatch("virtio[0-9]+", part)]
+    assert names, f"no test knows how to have the disk of {file} interrupt"
+    return _line(f"{names[0]}-req.0")
+
+
+def _line(name: str) -> int:
     lines = Path("/proc/interrupts").read_text().splitlines()
-    return next(int(line.split(":")[0]) for line in lines if f" {device.name}-input" in line)
+    return next(int(line.split(":")[0]) for line in lines if f" {name}" in line)
 
 
 def kernel_threads(pattern: str) -> list[int]:

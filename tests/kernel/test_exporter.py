@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ from tests.kernel.program import (
 )
 from tests.metrics.json_sums import Labels, by_cpu, by_source, labels, waits
 from tests.metrics.made_up import NS, Scrape, published
-from tests.metrics.prometheus import free_port, prometheus
+from tests.metrics.prometheus import Server, free_port, prometheus
 from tests.metrics.test_totals import by, told
 
 pytestmark = pytest.mark.kernel
@@ -93,7 +94,7 @@ def test_scrapes_are_the_deltas_of_top_json_and_reach_no_watched_cpu() -> None:
 
         exported.feed.on_tables = look
         both.publish(exported.totals.snapshot())
-        with address.serving(both.registry):
+        with address.serving(both):
             before = Scrape.over_http(address.url)
             for _ in range(4):
                 sample = exported.next()
@@ -181,6 +182,7 @@ def test_who_took_time_from_whom_is_told_by_control_group() -> None:
         assert lost_ns <= 1.01 * (waited - waited_then)
 
 
+@pytest.mark.side_by_side
 def test_it_has_no_capability_and_goes_on_tracing() -> None:
     port = free_port()
     with started("exporter", "-c", str(CPU), "--listen", str(port), until="metrics:") as process:
@@ -205,6 +207,7 @@ def _listening(pid: int) -> set[str]:
     return {line.split()[3] for line in done.stdout.splitlines() if f"pid={pid}," in line}
 
 
+@pytest.mark.side_by_side
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_stays_attached(number: signal.Signals) -> None:
     port = free_port()
@@ -215,6 +218,7 @@ def test_nothing_stays_attached(number: signal.Signals) -> None:
     wait_for(lambda: not left_in_kernel(), "the programs to be gone")
 
 
+@pytest.mark.side_by_side
 def test_a_file_for_node_exporter(tmp_path: Path) -> None:
     """It is complete whenever it is there, and takes the place of an earlier one of ours only."""
     path = tmp_path / "noisetop.prom"
@@ -233,6 +237,7 @@ def test_a_file_for_node_exporter(tmp_path: Path) -> None:
 GUIDE = Path(__file__).parents[2] / "docs/guide/exporter.md"
 
 
+@pytest.mark.side_by_side
 def test_the_first_commands_of_the_guide() -> None:
     """On a CPU of this machine, and the default port, which somebody may have taken."""
     page = GUIDE.read_text()
@@ -253,6 +258,7 @@ def _shell(command: str) -> str:
 UNIT = Path(__file__).parents[2] / "packaging/systemd/noisetop-exporter.service"
 
 
+@pytest.mark.side_by_side
 def test_the_capabilities_of_the_unit_are_enough_for_any_user() -> None:
     found = re.search(r"(?m)^AmbientCapabilities=(.+)$", UNIT.read_text())
     assert found
@@ -271,6 +277,7 @@ def test_the_capabilities_of_the_unit_are_enough_for_any_user() -> None:
         assert Scrape(path.read_text()).value("noisetop_traced_seconds_total") > 1
 
 
+@pytest.mark.side_by_side
 def test_one_line_without_privileges() -> None:
     done = subprocess.run(
         ["setpriv", "--reuid=65534", "--clear-groups", PROGRAM, "exporter"],
@@ -283,6 +290,7 @@ def test_one_line_without_privileges() -> None:
     assert "needs root" in done.stderr
 
 
+@pytest.mark.side_by_side
 def test_a_port_that_is_taken_is_told_before_anything_is_traced() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -319,6 +327,46 @@ def test_a_prometheus_scrapes_it_under_load(tmp_path: Path) -> None:
         ["promtool", "check", "metrics"], input=metrics, capture_output=True, text=True, check=False
     )
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+
+
+RULES = Path(__file__).parents[2] / "packaging/prometheus/noisetop.rules.yml"
+LOAD = ("sh", "-c", "while :; do :; done")
+
+
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="takes the package prometheus")
+def test_from_the_first_command_of_the_guide_to_the_first_alert(tmp_path: Path) -> None:
+    """With the rules as they are, but for times that are sixty times as short: two programs that
+    are bound to the CPU take its time from each other, and one of them is named."""
+    rules, port = tmp_path / RULES.name, free_port()
+    rules.write_text(re.sub(r"(?<=[\[ ])(\d+)m\b", r"\1s", RULES.read_text()))
+    with (
+        bound_to_cpu(LOAD) as victim,
+        bound_to_cpu(LOAD),
+        started("exporter", "-p", str(victim), "--listen", str(port), until="metrics:"),
+        prometheus(tmp_path, port, rules) as server,
+    ):
+        wait_for(lambda: bool(firing(server, "NoiseFromSource")), "the alert", patience_s=90)
+        told = firing(server, "NoiseFromSource")
+    assert any("thread › sh" in one["annotations"]["summary"] for one in told)
+
+
+@contextlib.contextmanager
+def bound_to_cpu(command: tuple[str, ...]) -> Iterator[int]:
+    """Its PID."""
+    process = subprocess.Popen(["taskset", "-c", str(CPU), *command])
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def firing(server: Server, name: str) -> list[dict[str, Any]]:
+    """Alerts of that name which fire."""
+    alerts: list[dict[str, Any]] = server.ask("alerts")["alerts"]
+    return [
+        one for one in alerts if one["state"] == "firing" and one["labels"]["alertname"] == name
+    ]
 
 
 COUNTERS = (

@@ -220,6 +220,7 @@ def test_nothing_is_loaded_unless_asked_for(tmp_path: Path) -> None:
     assert not (without.table["level"] == SIDE_LEVEL).any()
 
 
+@pytest.mark.side_by_side
 def test_live_equals_recorded(tmp_path: Path) -> None:
     out = tmp_path / "faults.noisetop"
     work = [sys.executable, "-c", "b = [bytearray(1 << 22) for _ in range(40)]"]

@@ -19,7 +19,7 @@ from noisetop.counters.losses import LOSSES
 from noisetop.machine import system
 from noisetop.recording.open import open_recording
 from noisetop.summary.worst import WORST_KEPT, summarize_with_worst, with_external
-from tests.kernel.program import PATIENCE_S, run, started, wait_for
+from tests.kernel.program import PATIENCE_S, PROGRAM, bpftool, held, run, started, wait_for
 from tests.kernel.provoked import favoured
 
 pytestmark = pytest.mark.kernel
@@ -118,12 +118,28 @@ def assert_holds_the_spike(path: Path, struck_ns: int) -> None:
     assert np.diff(edges).max() < SPIKE_NS + BEFORE_NS // 4
 
 
+def attached(*options: str | Path, until: str) -> list[tuple[str, str]]:
+    """Name and tag of each program of such a run; the tag is a hash of its instructions."""
+    with started("record", "-c", str(CPU), "-H", str(HOUSE), *options, until=until) as process:
+        ids = held(process.pid)
+        every = json.loads(bpftool("--json", "prog", "list"))
+        return sorted((one["name"], one["tag"]) for one in every if one["id"] in ids)
+
+
+def test_the_watched_cpu_runs_what_it_runs_for_a_recording(tmp_path: Path) -> None:
+    """All that the flight recorder does is done with records that come anyway."""
+    plain = attached("-o", tmp_path / "a.noisetop", until="recording")
+    assert len(plain) > 20
+    assert plain == attached("--worst", "3", "-o", tmp_path / "worst", until="watching")
+    assert plain == attached("-s", "1000000", "-o", tmp_path / "b.noisetop", until="watching")
+
+
 def test_the_worst_moment_is_kept_with_what_came_before_and_after(tmp_path: Path) -> None:
     folder = tmp_path / "worst"
     with spike() as one, recorder("--worst", "3", "-o", folder) as process:
-        pause(1.5)
+        pause(2 * BEFORE_NS / 1e9)
         struck_ns = one.strike()
-        pause(1)
+        pause(2 * AFTER_NS / 1e9)
         process.send_signal(signal.SIGINT)
         status, said = ended(process)
     assert status == 0, said
@@ -145,7 +161,7 @@ def test_a_threshold_ends_the_run_with_the_culprit(tmp_path: Path) -> None:
             "-s", "10000", "--on-threshold", "trace", "--on-threshold", tell, "-o", output
         ) as process,
     ):
-        pause(1)
+        pause(2 * BEFORE_NS / 1e9)
         struck_ns = one.strike()
         status, said = ended(process)
     assert status == 3, said
@@ -162,12 +178,83 @@ def test_a_wait_and_a_sum_and_a_source_end_it_as_well(tmp_path: Path) -> None:
     ):
         output = tmp_path / f"{number}.noisetop"
         with spike() as one, recorder(*options, "-o", output) as process:
-            pause(0.5)
             one.strike()
             status, said = ended(process)
         assert status == 3, (options, said)
         assert "spike" in said, (options, said)
         assert output.exists()
+
+
+def test_a_gap_that_a_probe_sees_ends_it_with_the_culprit(tmp_path: Path) -> None:
+    output = tmp_path / "gap.noisetop"
+    with (
+        spike() as one,
+        started(
+            "record", "-c", str(CPU), "--stop-gap", f"{SPIKE_NS * 9 // 10}ns", "--keep", "1s",
+            "--after", "100ms", "-o", output, until="watching",
+        ) as process,
+    ):  # fmt: skip
+        pause(1.5)
+        one.strike()
+        status, said = ended(process)
+    assert status == 3, said
+    assert "spike" in said
+    report = run("report", output)
+    assert "gap of a spinning thread" in report.stdout, report.stderr
+
+
+def test_the_worst_moments_are_kept_beside_a_live_view(tmp_path: Path) -> None:
+    """And the view has the same samples as without."""
+    folder = tmp_path / "worst"
+    with spike() as one, favoured(CPU, HOUSE, "membarrier:1000:0") as load:
+        load.begin()
+        process = subprocess.Popen(
+            [PROGRAM, "top", "-p", str(load.pid), "-c", str(CPU), "--json", "--worst", "3",
+             "--keep", "1s", "-o", folder, "500ms", "8"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout
+        first = process.stdout.readline()
+        struck_ns = one.strike()
+        rest, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, said
+    samples = [json.loads(line) for line in [first, *rest.splitlines()]]
+    assert len(samples) == 8
+    index = json.loads((folder / "index.json").read_text())
+    kept = [moment for moment in index if "spike" in moment["by"]]
+    assert kept, index
+    assert kept[0]["start_ns"] <= struck_ns <= kept[0]["start_ns"] + 2 * kept[0]["duration_ns"]
+    assert not open_recording(folder / kept[0]["file"]).damage
+    lasted = sum(sample["duration_ns"] for sample in samples)
+    assert sum("spike" in str(sample) for sample in samples) >= 1
+    assert lasted >= 3_500_000_000
+
+
+def test_ten_thousand_hits_leave_as_many_files_as_are_asked_for(tmp_path: Path) -> None:
+    hits, files = 10_000, 10
+    with favoured(CPU, HOUSE, f"membarrier:1000:{hits}") as load:
+        options = [
+            "--stop-source",
+            "ipi/*",
+            "--keep",
+            "100ms",
+            "--after",
+            "10ms",
+            "--hold-off",
+            "0",
+        ]
+        actions = ["--on-threshold", "trace", "--on-threshold", "continue"]
+        with started(
+            "record", "-p", str(load.pid), "-c", str(CPU), *options, *actions,
+            "--max-files", str(files), "-o", tmp_path / "x.noisetop", until="watching",
+        ) as process:  # fmt: skip
+            load.run()
+            process.send_signal(signal.SIGINT)
+            status, said = ended(process)
+    assert status == 0, said
+    found = sorted(int(path.stem.rpartition("-")[2]) for path in tmp_path.iterdir())
+    assert found == list(range(found[-1] - files + 1, found[-1] + 1)), said
+    assert found[-1] > files
 
 
 def test_others_ask_for_snapshots(tmp_path: Path) -> None:

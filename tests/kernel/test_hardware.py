@@ -19,7 +19,7 @@ from tests.kernel import books
 from tests.kernel.program import read, run, wait_for
 from tests.kernel.sent_interrupts import kernel_trace, sent_by_threads
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 CPUS = system.online_cpus()
 WATCHED, HOUSE = CPUS[-1:], CPUS[:1]
@@ -165,7 +165,7 @@ def told_figures(summary: dict[str, Any]) -> dict[tuple[str, ...], int]:
 
 def test_live_equals_recorded_and_the_kernels(tmp_path: Path) -> None:
     out, steal, nmis = tmp_path / "x.noisetop", stolen_ns(), books.interrupts()
-    done = run("top", "--json", "-c", format_cpu_list(CPUS), "-d", "2s", "-o", out, "0.4")
+    done = run("top", "--json", "-c", format_cpu_list(CPUS), "-d", "1200ms", "-o", out, "0.3")
     assert done.returncode == 0, done.stderr
     steal_end, nmis_end = stolen_ns(), books.interrupts()
     live: dict[tuple[str, ...], int] = {}

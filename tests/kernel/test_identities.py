@@ -36,7 +36,7 @@ pytestmark = pytest.mark.kernel
 
 # Of the full load: emulation carries no more than a part of it.
 SHARE = float(os.environ.get("NOISETOP_LOAD_SHARE", "1"))
-SECONDS = max(round(6 * SHARE), 3)
+SECONDS = 3
 ENOUGH = SHARE * SECONDS / 10
 THREAD_LEVEL, SOFTIRQ_LEVEL = 0, 2
 RARE = 1e-4

@@ -36,10 +36,10 @@ def movable() -> Path:
 def test_an_interrupt_that_is_moved_is_in_every_view(tmp_path: Path) -> None:
     affinity, output = movable(), tmp_path / "a.noisetop"
     before = affinity.read_text().strip()
-    where = ("-c", str(CPU), "-H", str(KEEP), "-d", "3s", "-o", output)
+    where = ("-c", str(CPU), "-H", str(KEEP), "-d", "2s", "-o", output)
     try:
         with started("record", *where, until="recording") as process:
-            time.sleep(1)
+            time.sleep(0.7)
             affinity.write_text(str(KEEP))
             assert process.wait(30) == 0
     finally:

@@ -15,11 +15,20 @@ import pytest
 from noisetop.machine import system
 from noisetop.recording.open import open_recording
 from tests.kernel.loads import workload
-from tests.kernel.program import PROGRAM, is_loaded_by, left_in_kernel, run, started, wait_for
+from tests.kernel.program import (
+    PROGRAM,
+    is_loaded_by,
+    left_in_kernel,
+    read,
+    run,
+    started,
+    wait_for,
+)
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 CPU = str(max(system.online_cpus()))
+QUIET_TRIES = 5
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -218,21 +227,25 @@ def test_a_closed_pipe_is_no_error() -> None:
 def test_live_and_recorded_at_once_say_the_same(tmp_path: Path) -> None:
     path = tmp_path / "run.noisetop"
     with workload("membarrier", int(CPU), 0, 1000):
-        done = run("top", "-c", CPU, "--json", "-d", "2s", "-o", path, "5")
+        done = run("top", "-c", CPU, "--json", "-d", "1s", "-o", path, "5")
     assert done.returncode == 0, done.stderr
     live = json.loads(done.stdout.splitlines()[-1])
-    recorded = json.loads(run("report", path, "--json").stdout)
+    recorded = json.loads(read("report", path, "--json").stdout)
     assert live["duration_ns"] == recorded["duration_ns"]
     assert live["cpus"] == recorded["cpus"]
 
 
 def test_the_last_sample_ends_the_recording(tmp_path: Path) -> None:
-    path = tmp_path / "run.noisetop"
-    with workload("membarrier", int(CPU), 0, 1000):
-        done = run("top", "-c", CPU, "--json", "-o", path, "0.3", "2")
-    assert done.returncode == 0, done.stderr
+    # A thread whose end is not reported was told live while it ran, and there is no record of it.
+    for number in range(QUIET_TRIES):
+        path = tmp_path / f"{number}.noisetop"
+        with workload("membarrier", int(CPU), 0, 1000):
+            done = run("top", "-c", CPU, "--json", "-o", path, "0.3", "2")
+        assert done.returncode == 0, done.stderr
+        recorded = json.loads(read("report", path, "--json").stdout)
+        if not recorded["losses"]["unpaired"]:
+            break
     samples = [json.loads(line) for line in done.stdout.splitlines()]
-    recorded = json.loads(run("report", path, "--json").stdout)
     assert recorded["duration_ns"] == sum(one["duration_ns"] for one in samples)
     for figure in ("count", "noise_ns"):
         assert recorded["cpus"][CPU][figure] == sum(one["cpus"][CPU][figure] for one in samples)

@@ -23,7 +23,7 @@ from tests.recordings import FLAGS
 pytestmark = pytest.mark.kernel
 
 PROMISED_PER_SECOND = 200_000
-SECONDS = 3
+SECONDS = 2
 PATIENCE_S = 25
 EDGE_NS = 20_000
 TRIGGER_EDGES = 8

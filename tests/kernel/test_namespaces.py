@@ -62,7 +62,7 @@ def victims(path: Path) -> set[int]:
 
 def test_a_process_of_a_pid_namespace(tmp_path: Path) -> None:
     path = tmp_path / "x.noisetop"
-    record = f"{PROGRAM} record -c {CPU} -p $pid -d 1s -o {path}"
+    record = f"{PROGRAM} record -c {CPU} -p $pid -d 500ms -o {path}"
     script = f"{BUSY} marker-7351 & pid=$!; {record} && echo recorded && read line; kill $pid"
     done, found = shell(script, *IN_PID, meanwhile="marker-7351")
     assert "numbers of tasks in the results are the host's" in done.stderr
@@ -73,7 +73,7 @@ def test_a_process_of_a_pid_namespace(tmp_path: Path) -> None:
 
 def test_a_process_of_a_pid_namespace_that_sleeps(tmp_path: Path) -> None:
     path = tmp_path / "x.noisetop"
-    record = f"{PROGRAM} record -p $pid -d 1s -o {path}"
+    record = f"{PROGRAM} record -p $pid -d 500ms -o {path}"
     script = f"{BUSY} & busy=$!; sleep 60 & pid=$!; {record}; kill $pid $busy"
     done, _ = shell(script, *IN_PID)
     assert done.returncode == 0, done.stderr
@@ -91,7 +91,7 @@ def test_a_command_in_a_pid_namespace(tmp_path: Path, follow: bool) -> None:
 
 
 def test_a_spinning_thread_in_a_pid_namespace() -> None:
-    done, _ = shell(f"{PROGRAM} probe spin -c {CPU} -d 1s --json", *IN_PID)
+    done, _ = shell(f"{PROGRAM} probe spin -c {CPU} -d 500ms --json", *IN_PID)
     assert done.returncode == 0, done.stderr
     [cpu] = json.loads(done.stdout)["spin"][0]["cpus"]
     assert {part["kind"] for part in cpu["parts"]} >= {"event"}
@@ -99,7 +99,7 @@ def test_a_spinning_thread_in_a_pid_namespace() -> None:
 
 @pytest.mark.parametrize("option", ["-p 1", "-- true"])
 def test_a_proc_of_another_namespace_is_refused(tmp_path: Path, option: str) -> None:
-    script = f"{PROGRAM} record -d 1s -o {tmp_path}/x.noisetop {option}"
+    script = f"{PROGRAM} record -d 500ms -o {tmp_path}/x.noisetop {option}"
     done, _ = shell(script, "unshare", "--pid", "--fork", "--kill-child")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("noisetop: /proc is that of another PID")
@@ -107,7 +107,7 @@ def test_a_proc_of_another_namespace_is_refused(tmp_path: Path, option: str) -> 
 
 
 def test_a_user_namespace_is_refused_in_one_line(tmp_path: Path) -> None:
-    script = f"{PROGRAM} record -c {CPU} -d 1s -q -o {tmp_path}/x.noisetop"
+    script = f"{PROGRAM} record -c {CPU} -d 500ms -q -o {tmp_path}/x.noisetop"
     done, _ = shell(script, "unshare", "--user", "--map-root-user")
     assert done.returncode == 1
     [line] = done.stderr.splitlines()
@@ -143,7 +143,7 @@ def test_a_control_group_of_a_cgroup_namespace(
         {mount if mounted_anew else "true"} || exit 99
         {BUSY} & pid=$!
         echo $pid > {group.parent}{name}/cgroup.procs
-        {PROGRAM} record -c {CPU} --cgroup {name} -d 1s -o {path}; status=$?
+        {PROGRAM} record -c {CPU} --cgroup {name} -d 500ms -o {path}; status=$?
         kill $pid; wait
         exit $status
     """

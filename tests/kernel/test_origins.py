@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
+import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +19,7 @@ from noisetop.machine import system
 from noisetop.probe.sampler import Disturb
 from noisetop.tracing.target import Target
 from tests.kernel.loads import Workload, prepared
-from tests.kernel.provoked import written
+from tests.kernel.provoked import bound, disk_of, written
 from tests.kernel.spinning import spinning
 from tests.kernel.tracing import Traced, trace
 
@@ -147,3 +150,33 @@ def test_the_kernels_own(count: int) -> None:
     rows = on_thread(traced, tid, "softirq", "RCU")
     assert len(rows) > 0
     assert set(rows["origin"].tolist()) == {Origin.KERNEL}
+
+
+def read_directly(file: Path, cpu: int, count: int) -> None:
+    """The first block of a file so many times from a CPU, past the page cache."""
+    block = mmap.mmap(-1, mmap.PAGESIZE)
+    opened = os.open(file, os.O_RDONLY | os.O_DIRECT)
+    with bound(0, cpu):
+        for _ in range(count):
+            os.preadv(opened, [block], 0)
+    os.close(opened)
+
+
+@pytest.mark.story
+def test_a_disk() -> None:
+    """The interrupts of what a program on another CPU reads. The device gathers some of them."""
+    count = 100_000
+    file = Path(sys.executable).resolve()
+    # The kernel does not let anybody move the interrupts of a disk.
+    line = Path(f"/proc/irq/{disk_of(file)}/effective_affinity_list")
+    cpu = int(line.read_text())
+    (reader, *_) = set(CPUS) - {cpu}
+    with prepared(cpu, reader, "spin:1:0") as victim:
+        victim.begin()
+        tid = victim.tids["victim"]
+        traced = trace(
+            Target((cpu,), tids=(tid,)), lambda: read_directly(file, reader, acts(count, 0.9))
+        )
+    assert_origin(on_thread(traced, tid, "irq", "…"), Origin.DEVICE, count)
+    softirqs = on_thread(traced, tid, "softirq", "BLOCK")
+    assert set(softirqs["origin"].tolist()) <= {Origin.DEVICE}

@@ -3,7 +3,9 @@ tells it."""
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,25 +36,39 @@ def wakeups(pid: int) -> int:
     return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt"))
 
 
-@pytest.mark.skipif(CPU == 0, reason="one CPU leaves no housekeeping CPU")
-@pytest.mark.parametrize("verb", ["top", "record"])
-def test_no_interrupt_comes_from_us(verb: str, tmp_path: Path) -> None:
-    output = ["--json"] if verb == "top" else ["-q", "-o", str(tmp_path / "run.noisetop")]
-    with workload("membarrier", CPU, 0, 500), (tmp_path / "out").open("wb") as out:
+@contextlib.contextmanager
+def tracing(written: Path, *arguments: str) -> Iterator[int]:
+    """noisetop beside a load, once it has written a sample to a file; its PID."""
+    with (written.parent / "out").open("ab") as out:
         process = subprocess.Popen(
-            [PROGRAM, verb, "-c", str(CPU), *output], stdout=out, start_new_session=True
+            [PROGRAM, *arguments, "-c", str(CPU)], stdout=out, start_new_session=True
         )
         try:
-            written = tmp_path / ("out" if verb == "top" else "run.noisetop.partial")
             wait_for(lambda: written.exists() and written.stat().st_size > 2_000, "a sample")
-            with kernel_trace("own", tids_of(process.pid)) as own, kernel_trace("all") as every:
-                enough = wakeups(process.pid) + VISITS
-                wait_for(lambda: wakeups(process.pid) >= enough, "visits to the rings")
-                from_us = sent_by_threads(own, CPU)
-                by_bpf = [line for line in sent_to(every, CPU) if "bpf" in line.split("=")[-1]]
-                anything = sent_to(every, CPU)
+            yield process.pid
         finally:
             stop(process)
+
+
+@pytest.mark.skipif(CPU == 0, reason="one CPU leaves no housekeeping CPU")
+def test_no_interrupt_comes_from_us(tmp_path: Path) -> None:
+    """Live and while it records, beside each other."""
+    output = tmp_path / "run.noisetop"
+    with (
+        workload("membarrier", CPU, 0, 500),
+        tracing(tmp_path / "out", "top", "--json") as live,
+        tracing(tmp_path / "run.noisetop.partial", "record", "-q", "-o", str(output)) as recorded,
+    ):
+        both = live, recorded
+        tids = [tid for pid in both for tid in tids_of(pid)]
+        with kernel_trace("own", tids) as own, kernel_trace("all") as every:
+            enough = {pid: wakeups(pid) + VISITS for pid in both}
+            wait_for(
+                lambda: all(wakeups(pid) >= enough[pid] for pid in both), "visits to the rings"
+            )
+            from_us = sent_by_threads(own, CPU)
+            by_bpf = [line for line in sent_to(every, CPU) if "bpf" in line.split("=")[-1]]
+            anything = sent_to(every, CPU)
     assert anything, "the trace saw nothing"
     assert from_us == []
     assert by_bpf == []

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -34,6 +35,8 @@ SECOND_NS = 1_000_000_000
 CPU = max(os.sched_getaffinity(0))
 HOUSE = tuple(sorted(os.sched_getaffinity(0) - {CPU}))
 LENGTH_TOLERANCE = 0.02
+LOOK_NS = 20_000_000
+"""Between two looks at a count that tell when it changed."""
 ATTEMPTS = 12
 """Stretches among which one has to be quiet enough to measure in: the first, on a quiet host."""
 TICK_FUNCTIONS = ("tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler")
@@ -164,7 +167,7 @@ def test_a_stopped_process_is_found_and_named(stopper: Stopper) -> None:
 
     for _ in range(ATTEMPTS):
         with meanwhile(stop):
-            spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
+            spin = run_spin(settings(1.5, priority=FAVOURED), stopper).cpus[0]
         check_sums(spin)
         if not (spin.start_ns < moments[0] and moments[3] < spin.end_ns):
             continue  # others had its CPU for so long that it was stopped at its end
@@ -197,7 +200,7 @@ def test_an_intruder_is_found_with_its_length_and_named(stopper: Stopper) -> Non
     lengths: list[tuple[int, int, int]] = []
     for _ in range(ATTEMPTS):
         with meanwhile(intrude):
-            spin = run_spin(settings(4, priority=FAVOURED), stopper).cpus[0]
+            spin = run_spin(settings(2.5, priority=FAVOURED), stopper).cpus[0]
         check_sums(spin)
         for start, end in (map(int, line.split()) for line in lines):
             gap = gap_around(spin, (start + end) // 2)
@@ -245,20 +248,50 @@ def throttled_total_ns(folder: Path) -> int:
     return int(rows.get("throttled_time", 0)) or int(rows.get("throttled_usec", 0)) * 1_000
 
 
-def follow_throttling(pid: int, folder: Path) -> list[tuple[int, int]]:
-    """Puts a process into a cgroup; moments and what the kernel had counted, while it lives.
+class Look(NamedTuple):
+    """What the kernel had counted at a moment, when that was seen to have changed."""
+
+    since_ns: int
+    """When it was looked at before."""
+    ns: int
+    throttled_ns: int
+
+
+def follow_throttling(pid: int, folder: Path) -> list[Look]:
+    """Puts a process into a cgroup; what the kernel counted while it lives.
 
     The kernel adds to its count when a throttling ends: that gives the length of each.
     """
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
-    seen = [(time.monotonic_ns(), throttled_total_ns(folder))]
+    before_ns = time.monotonic_ns()
+    seen = [Look(before_ns, before_ns, throttled_total_ns(folder))]
     (folder / "cgroup.procs").write_text(str(pid))
     while folder.name in read_text(Path(f"/proc/{pid}/cgroup")):
         time.sleep(0.005)
-        now = throttled_total_ns(folder)
-        if now != seen[-1][1]:
-            seen.append((time.monotonic_ns(), now))
+        counted, now_ns = throttled_total_ns(folder), time.monotonic_ns()
+        if counted != seen[-1].throttled_ns:
+            seen.append(Look(before_ns, now_ns, counted))
+        before_ns = now_ns
     return seen
+
+
+def throttlings(spin: CpuSpin, seen: list[Look]) -> Iterator[tuple[LongGap, int]]:
+    """The gap of each, and how long it was by the kernel's count. When it ended, and that it was
+    one, is only known where the count was looked at in time."""
+    for before, after in pairwise(seen):
+        length_ns = after.throttled_ns - before.throttled_ns
+        gap = gap_around(spin, after.ns - 30_000_000)
+        if not gap or length_ns <= 40_000_000 or after.ns - after.since_ns > LOOK_NS:
+            continue
+        # Some guests hide that the idle task runs: the probe names no cause then.
+        if part_ns(gap, UNREPORTED_WAIT) <= gap.length_ns / 2:
+            yield gap, length_ns
+
+
+def stood_still(gap: LongGap, length_ns: int) -> bool:
+    """Whether nobody ran, and yet the thread was away for longer: the hypervisor took its CPU.
+    Then it is not told which part of the time that the kernel counted belongs to which gap."""
+    return is_clean(gap) and gap.length_ns > (1 + LENGTH_TOLERANCE) * length_ns
 
 
 def check_throttling(gap: LongGap, length_ns: int) -> None:
@@ -272,7 +305,7 @@ def check_throttling(gap: LongGap, length_ns: int) -> None:
 
 
 def test_a_throttled_cgroup_is_found_and_named(stopper: Stopper) -> None:
-    seen: list[tuple[int, int]] = []
+    seen: list[Look] = []
 
     with limited_cgroup(20_000, 100_000) as folder:
 
@@ -282,19 +315,16 @@ def test_a_throttled_cgroup_is_found_and_named(stopper: Stopper) -> None:
         measured = 0
         for _ in range(ATTEMPTS):
             with meanwhile(limit):
-                spin = run_spin(settings(3, priority=FAVOURED), stopper).cpus[0]
+                spin = run_spin(settings(1.5, priority=FAVOURED), stopper).cpus[0]
             check_sums(spin)
-            for (_, before), (end, after) in pairwise(seen):
-                gap = gap_around(spin, end - 30_000_000)
-                if not gap or after - before <= 40_000_000:
-                    continue
-                # Some guests hide that the idle task runs: the probe names no cause then.
-                if part_ns(gap, UNREPORTED_WAIT) > gap.length_ns / 2:
-                    continue
-                check_throttling(gap, after - before)
-                measured += 1
+            found = list(throttlings(spin, seen))
+            assert all(gap.length_ns >= (1 - LENGTH_TOLERANCE) * ns for gap, ns in found), found
+            if not any(stood_still(gap, ns) for gap, ns in found):
+                for gap, ns in found:
+                    check_throttling(gap, ns)
+                measured += len(found)
             # The period in which it came into the cgroup may be missing.
-            total_ns = seen[-1][1] - seen[0][1]
+            total_ns = seen[-1].throttled_ns - seen[0].throttled_ns
             assert total_ns - 100_000_000 <= spin.throttled_ns <= total_ns
             if measured >= 3:
                 return
@@ -319,7 +349,7 @@ def test_a_burst_of_interrupts_is_found_and_named(stopper: Stopper) -> None:
     # A membarrier reaches only CPUs on which its process runs at that moment.
     for _ in range(ATTEMPTS):
         with meanwhile(burst):
-            spin = run_spin(settings(2, priority=ALONE), stopper).cpus[0]
+            spin = run_spin(settings(1.5, priority=ALONE), stopper).cpus[0]
         check_sums(spin)
         reached = sum(p.count for p in spin.parts if p.path[-1] == "ipi_mb")
         assert spin.interrupts.get("CAL Function call interrupts", 0) >= reached
@@ -335,7 +365,7 @@ def test_the_tick_is_found_among_what_else_comes_regularly(stopper: Stopper) -> 
     """The host's own tick, on a guest, and timers of others. Whoever takes the CPU from the thread
     now and then takes ticks along: then it waits for a quieter stretch."""
     for _ in range(ATTEMPTS):
-        spin = run_spin(settings(2, priority=ALONE), stopper).cpus[0]
+        spin = run_spin(settings(1.5, priority=ALONE), stopper).cpus[0]
         assert spin.explained
         ticks = sum(p.count for p in spin.parts if p.path[-1] in TICK_FUNCTIONS)
         assert ticks, "no tick was traced"
@@ -392,14 +422,14 @@ def test_the_loop_makes_no_system_call(stopper: Stopper) -> None:
         event = folder / "events/raw_syscalls/sys_enter"
         (event / "filter").write_text(f"common_pid == {pid}")
         (event / "enable").write_text("1")
-        time.sleep(1)
+        time.sleep(0.5)
         (event / "enable").write_text("0")
         counted.append(Path(f"/proc/{pid}/schedstat").read_text())
         counted.append((folder / "trace").read_text())
 
     try:
         with meanwhile(count):
-            spin = run_spin(settings(3, trace=False), stopper).cpus[0]
+            spin = run_spin(settings(1.5, trace=False), stopper).cpus[0]
     finally:
         folder.rmdir()
     assert spin.loops > 1_000_000
@@ -408,7 +438,7 @@ def test_the_loop_makes_no_system_call(stopper: Stopper) -> None:
 
 
 def test_switches_agree_with_the_trace(stopper: Stopper) -> None:
-    result = run_switch(SwitchSettings(CPU, 2, 2 * SECOND_NS, HOUSE), stopper)
+    result = run_switch(SwitchSettings(CPU, 2, SECOND_NS, HOUSE), stopper)
     assert result.switches > 10
     assert result.traced_switches is not None
     assert result.unseen_ns is not None
@@ -432,7 +462,7 @@ def as_nobody(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_without_privileges_gaps_and_counters_are_left() -> None:
-    done = as_nobody("probe", "spin", "-c", str(CPU), "-d", "1s", "--json")
+    done = as_nobody("probe", "spin", "-c", str(CPU), "-d", "500ms", "--json")
     assert done.returncode == 0, done.stderr
     [run_] = json.loads(done.stdout)["spin"]
     [spin] = run_["cpus"]
@@ -443,14 +473,14 @@ def test_without_privileges_gaps_and_counters_are_left() -> None:
 
 
 def test_without_privileges_a_priority_is_one_line() -> None:
-    done = as_nobody("probe", "spin", "-c", str(CPU), "-d", "1s", "-P", "f:10")
+    done = as_nobody("probe", "spin", "-c", str(CPU), "-d", "500ms", "-P", "f:10")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "f:10" in done.stderr
 
 
 def test_json_carries_the_explanation() -> None:
-    done = run("probe", "spin", "-c", str(CPU), "-d", "1s", "--json")
+    done = run("probe", "spin", "-c", str(CPU), "-d", "500ms", "--json")
     assert done.returncode == 0, done.stderr
     [spin] = json.loads(done.stdout)["spin"][0]["cpus"]
     assert {"explained_share", "lost_ns", "gaps", "parts", "unexplained_ns"} <= set(spin)

@@ -11,14 +11,13 @@ import pytest
 
 from noisetop.counters.left_out import CHEAP, LOCAL
 from noisetop.events.interruption import Interruptions
-from noisetop.events.layout import Events
 from noisetop.events.origin import Origin
 from noisetop.machine import system
 from noisetop.tracing.program_sets import program_set
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel.loads import prepared
-from tests.kernel.program import run
+from tests.kernel.program import read, run
 from tests.kernel.provoked import favoured
 from tests.kernel.test_waits import assert_equal_to_the_kernels, delays
 from tests.kernel.tracing import Traced, trace
@@ -67,11 +66,11 @@ def wakers(options: list[str]) -> tuple[int, Counter[int], Counter[int]]:
         tracer.start_window()
         load.run()
         tracer.stop_window()
-        records: Events = tracer.read_records()
+        records = tracer.read_records()
         layout, reader = tracer.layout, tracer.reader
-    reader.read(records, last=True)
+    reader.read(*records, last=True)
     urgent = [tid for tid, name in reader.tasks.items() if name == "urgent"]
-    waits = records[records["flags"] == layout.flags["WAIT"]]
+    waits = records.waits[records.waits["flags"] == layout.flags["WAIT"]]
     woken = waits[waits["level"] == list(layout.wait_reasons).index("woken")]
     mine = woken[np.isin(woken["tid"], urgent)]
     who = mine["id"] & np.uint64(0xFFFFFFFF)
@@ -96,6 +95,7 @@ def test_who_is_not_asked_is_not_named() -> None:
     assert not [one for one in who if one > CONTEXT], who
 
 
+@pytest.mark.side_by_side
 @sets
 def test_what_is_left_out_is_not_there(options: list[str]) -> None:
     """And nothing else is missing."""
@@ -158,6 +158,7 @@ def test_waits_equal_the_kernels(options: list[str]) -> None:
         assert_equal_to_the_kernels(traced, before, load)
 
 
+@pytest.mark.side_by_side
 @pytest.mark.parametrize("option", [LOCAL, CHEAP])
 def test_what_is_unknown_is_told(option: str, tmp_path: Path) -> None:
     """On the screen before the run, in the report of the file, and in JSON."""
@@ -166,9 +167,9 @@ def test_what_is_unknown_is_told(option: str, tmp_path: Path) -> None:
     done = run("record", "-c", str(VICTIM_CPU), f"--{option}", "-d", "300ms", "-o", output)
     assert done.returncode == 0, done.stderr
     assert f"--{option}: unknown are {', '.join(unknown)}" in done.stderr
-    report = run("report", output, "--json")
+    report = read("report", output, "--json")
     assert json.loads(report.stdout)["left_out"] == {"options": [option], "unknown": unknown}
-    text = " ".join(run("report", output).stdout.split())
+    text = " ".join(read("report", output).stdout.split())
     assert unknown[0] in text
-    live = run("--json", "-c", str(VICTIM_CPU), f"--{option}", "-d", "1s")
+    live = run("--json", "-c", str(VICTIM_CPU), f"--{option}", "-d", "500ms")
     assert json.loads(live.stdout.splitlines()[0])["left_out"]["options"] == [option]

@@ -46,7 +46,7 @@ def run_without(fields: str, folder: Path, *arguments: str) -> subprocess.Comple
 )
 def test_one_source_is_missing(field: str, tracepoint: str, program: str, tmp_path: Path) -> None:
     with workload("timerfd", max(CPUS), min(CPUS), 500):
-        done = run_without(field, tmp_path, "--json", "-c", str(max(CPUS)), "-d", "1s")
+        done = run_without(field, tmp_path, "--json", "-c", str(max(CPUS)), "-d", "500ms")
     assert done.returncode == 0, done.stderr
     documents = [json.loads(line) for line in done.stdout.splitlines()]
     named = [name for name in documents[0]["unavailable_sources"] if name.split()[0] == tracepoint]
@@ -65,7 +65,7 @@ def test_one_source_is_missing(field: str, tracepoint: str, program: str, tmp_pa
 def test_what_an_option_takes_away_is_no_refusal(fields: str, tmp_path: Path) -> None:
     cpu = max(CPUS)
     with workload("timerfd", cpu, min(CPUS), 500):
-        done = run_without(fields, tmp_path, "--json", "-c", str(cpu), "--faults", "-d", "1s")
+        done = run_without(fields, tmp_path, "--json", "-c", str(cpu), "--faults", "-d", "500ms")
     assert done.returncode == 0, done.stderr
     documents = [json.loads(line) for line in done.stdout.splitlines()]
     assert not [name for name in documents[0]["unavailable_sources"] if "refused" in name]
@@ -77,7 +77,7 @@ def test_a_program_that_would_halt_the_kernel_is_left_out(tmp_path: Path) -> Non
     """As on kernels whose RCU does not note that it has asked for help: noisetop/native/rcu.c."""
     if b"\0rcu_read_lock_nesting\0" not in BTF.read_bytes():
         return  # readers are not preempted
-    done = run_without("defer_qs_pending", tmp_path, "--json", "-c", str(max(CPUS)), "-d", "1s")
+    done = run_without("defer_qs_pending", tmp_path, "--json", "-c", str(max(CPUS)), "-d", "500ms")
     assert done.returncode == 0, done.stderr
     missing = json.loads(done.stdout.splitlines()[0])["unavailable_sources"]
     (told,) = [name for name in missing if name.split()[0] == "softirq_raise"]

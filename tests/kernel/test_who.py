@@ -16,7 +16,7 @@ from tests.kernel.loads import stop, workload
 from tests.kernel.program import read, run, started
 from tests.kernel.provoked import program
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 CPUS = system.online_cpus()
 VICTIM_CPU, SENDER_CPU = CPUS[-1], CPUS[0]
@@ -41,7 +41,7 @@ def script(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     file = folder / "cronish.sh"
     file.write_text(
         "#!/bin/sh\nread line\n"
-        f"for i in $(seq {STARTS}); do {program} / >/dev/null; sleep 0.05; done\n"
+        f"for i in $(seq {STARTS}); do {program} / >/dev/null; sleep 0.02; done\n"
         "echo done; read line\n"
     )
     file.chmod(0o755)
@@ -88,7 +88,7 @@ def test_a_process_started_again_and_again_is_told_with_who_starts_it(tmp_path: 
 
 def test_victims_and_culprits_have_their_process_when_it_is_gone(tmp_path: Path) -> None:
     file = tmp_path / "a.noisetop"
-    arguments = ("record", "-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "-d", "1s", "-q")
+    arguments = ("record", "-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "-d", "500ms", "-q")
     with workload("compete", VICTIM_CPU, SENDER_CPU, 100) as pid:
         assert run(*arguments, "-o", file).returncode == 0
     document = reported(file)
@@ -102,7 +102,7 @@ def test_victims_and_culprits_have_their_process_when_it_is_gone(tmp_path: Path)
 
 def test_a_live_sample_tells_it_as_well() -> None:
     with workload("compete", VICTIM_CPU, SENDER_CPU, 100) as pid:
-        done = run("top", "-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "--json", "1", "2")
+        done = run("top", "-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "--json", "0.4", "2")
     assert done.returncode == 0, done.stderr
     last = json.loads(done.stdout.splitlines()[-1])
     ran = [one for source in sources(last) for one in source["tasks"] if one["pid"] == pid]
@@ -119,7 +119,7 @@ def test_another_noisetop_is_another_task_and_ours_is_ours(tmp_path: Path) -> No
     """Both go by one name; each keeps house on the CPU that the first one watches."""
     ours, theirs = tmp_path / "a.noisetop", tmp_path / "b.noisetop"
     other = ("record", "-c", str(SENDER_CPU), "-H", str(VICTIM_CPU), "-o", theirs)
-    watch = ("record", "-c", str(VICTIM_CPU), "-d", "1s", "-q")
+    watch = ("record", "-c", str(VICTIM_CPU), "-d", "500ms", "-q")
     with workload("timerfd", VICTIM_CPU, SENDER_CPU, 100), started(*other, until="recording"):
         assert run(*watch, "-H", str(SENDER_CPU), "-o", ours).returncode == 0
         assert noisetops(reported(ours)) == {("thread", "noisetop")}
@@ -144,7 +144,7 @@ def test_a_program_with_the_name_of_a_kernel_thread_is_somebody_else(tmp_path: P
     file, name = tmp_path / "a.noisetop", f"ksoftirqd/{VICTIM_CPU}"
     spinning = program(VICTIM_CPU, posing("spins"))
     with spinning as victim, program(VICTIM_CPU, posing(name)) as pid:
-        watch = ("record", "-p", str(victim), "-H", str(SENDER_CPU), "-d", "2s", "-q")
+        watch = ("record", "-p", str(victim), "-H", str(SENDER_CPU), "-d", "1500ms", "-q")
         assert run(*watch, "-o", file).returncode == 0
     ran = [one for one in sources(reported(file)) if one["path"] == ["thread", name]]
     posed = [one for one in ran if one["origin"] == "others"]

@@ -15,6 +15,7 @@ from noisetop.events.decoder import RecordReader
 from noisetop.events.interruption import Interruptions
 from noisetop.events.layout import Events
 from noisetop.events.task_directory import TaskDirectory
+from noisetop.events.trigger import UserStacks
 from noisetop.events.victim_time import ANY_TASK
 from noisetop.live.feed import TracerFeed
 from noisetop.live.sample import Sample
@@ -75,8 +76,7 @@ class MadeUpTracer:
 
     def __init__(self, tasks: int) -> None:
         self.tasks = tasks
-        self.target = SimpleNamespace(cpus=(CPU,), victims=ANY_TASK)
-        self.stacks = False
+        self.target = SimpleNamespace(cpus=(CPU,), victims=ANY_TASK, pid=0, processes=())
         self.given_victim, self.own_pid = "", 0
         self.calibration, self.left_out = NONE, NOTHING
         self.counters = CountersWatch()
@@ -88,6 +88,9 @@ class MadeUpTracer:
     @property
     def directory(self) -> TaskDirectory:
         return TaskDirectory(self.reader.tasks, self.reader.task_names.infos)
+
+    def stacks_so_far(self) -> tuple[dict[int, tuple[str, ...]], UserStacks]:
+        return {}, {}
 
     @property
     def now_ns(self) -> int:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from noisetop.diagnosis import diagnose
 from noisetop.diagnosis.evidence import evidence_of
 from noisetop.events.waits import WaitBook
-from noisetop.live.causes import REFRESH_NS, LiveCauses
+from noisetop.live.causes import LiveCauses
 from noisetop.recording.open import open_recording
 from noisetop.summary.recorded import summary_of
 from tests.recordings import DATA, START_NS
@@ -49,21 +52,28 @@ def test_live_equals_recorded() -> None:
     assert causes.latest.evidence.noise_ns == summary_of(recorded).noise_ns
 
 
-def test_it_judges_seldom_and_forgets_when_it_is_not_wanted() -> None:
+@pytest.mark.parametrize(
+    ("took_ns", "judged"), [(0, [1, 6, 11, 16]), (40_000_000, [1, 6, 16])], ids=["quick", "slow"]
+)
+def test_it_judges_seldom_and_forgets_when_it_is_not_wanted(
+    took_ns: int, judged: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What takes long is done less often, but for the first time, which is of one interval."""
+    clock = itertools.count(0, took_ns)
+    monkeypatch.setattr("noisetop.live.causes.time.thread_time_ns", lambda: next(clock))
     recorded = open_recording(DATA / "unloaded.noisetop")
     reader: Any = Reading(recorded.sources, recorded.triggers)
     causes = LiveCauses(reader, recorded.cpus, recorded.directory)
     (table,) = recorded.chunks()
     seen = []
     second_ns = 1_000_000_000
-    for second in range(12):
+    for second in range(18):
         start_ns = START_NS + second * second_ns
         causes.want(wanted=second != 0)
         causes.add(table, WaitBook(), start_ns, start_ns + second_ns)
         seen.append(causes.latest)
     assert seen[0] is None
-    changes = [at for at in range(1, 12) if seen[at] is not seen[at - 1]]
-    assert changes == [1, 1 + REFRESH_NS // second_ns, 1 + 2 * REFRESH_NS // second_ns]
+    assert [at for at in range(1, 18) if seen[at] is not seen[at - 1]] == judged
     causes.want(wanted=False)
     causes.add(table, WaitBook(), START_NS, START_NS + second_ns)
     assert causes.latest is None

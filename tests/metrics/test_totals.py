@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 from prometheus_client import generate_latest
 
+from noisetop.events.task_directory import TaskDirectory
+from noisetop.events.trigger import Trigger
 from noisetop.live.sample import Sample
 from noisetop.metrics.run import Exported
-from noisetop.metrics.totals import BOUNDS_NS
+from noisetop.metrics.stolen import StolenTime
+from noisetop.metrics.totals import BOUNDS_NS, MetricTotals
 from tests.live.made_up_tracer import CPU, RAN_NS, MadeUpTracer
 from tests.metrics.json_sums import Labels, by_cpu, by_source, waits
 from tests.metrics.made_up import NS, Scrape, TracerOfCgroups, exported, published
+from tests.recordings import SOURCES, interruption, table
 
 SECONDS, TASKS = 8, 600
 SERIES = 2_000
@@ -129,6 +133,16 @@ def test_buckets_hold_what_is_at_most_as_long() -> None:
     expected = [7 if bound >= RAN_NS else 0 for bound in bounds]
     assert list(ran.values()) == expected
     assert np.allclose(bounds[:-1], BOUNDS_NS)
+
+
+def test_an_interruption_is_in_the_bucket_of_its_length() -> None:
+    """As long as each bound, and a nanosecond longer; beyond the last one as well."""
+    lengths = [ns for bound in BOUNDS_NS for ns in (bound, bound + 1)]
+    rows = table(*(interruption(number, ns) for number, ns in enumerate(lengths)))
+    totals, nobody = MetricTotals((2,)), TaskDirectory({}, {})
+    totals.add_tables(rows[:0], rows, StolenTime(SOURCES, [Trigger()], nobody), SOURCES)
+    (counts,) = totals.snapshot().buckets.values()
+    assert counts[:-1] == (1, *[2] * (len(BOUNDS_NS) - 1), 1)
 
 
 def test_the_longest_interval_is_that_of_the_latest_minute() -> None:

@@ -42,7 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Has scraped a made-up exporter for some seconds."""
     made, port = MadeUpExporter(), free_port()
     with (
-        Address("127.0.0.1", port).serving(made.published.registry),
+        Address("127.0.0.1", port).serving(made.published),
         prometheus(tmp_path_factory.mktemp("prometheus"), port, RULES) as found,
     ):
         end = time.monotonic() + 60

@@ -426,9 +426,13 @@ def test_run_without_sudo_says_so(clone: Machine) -> None:
     )
 
 
-PURE = "pytest -n auto --dist worksteal -m not kernel and not viewer and not packaging"
-OF_KERNEL = "pytest -p no:cacheprovider -m kernel and not packaging and not story and"
-KERNEL_PARTS = [f"{OF_KERNEL} side_by_side -n auto", f"{OF_KERNEL} not side_by_side"]
+BESIDE = "-n auto --dist worksteal"
+PURE = f"pytest {BESIDE} --ignore=tests/kernel -m not kernel and not viewer and not packaging"
+OF_KERNEL = (
+    "pytest -o testpaths=tests/kernel -p no:cacheprovider "
+    "-m kernel and not packaging and not story and"
+)
+KERNEL_PARTS = [f"{OF_KERNEL} side_by_side {BESIDE}", f"{OF_KERNEL} not side_by_side"]
 
 
 def test_pure_tests_run_side_by_side_and_then_those_of_the_kernel(clone: Machine) -> None:

@@ -50,3 +50,17 @@ def test_a_thread_that_goes_on_is_told_as_it_was() -> None:
         assert (int(row["gross_ns"]), int(row["net_ns"])) == (at - 100, net_ns)
     assert len(index.going_on(START_NS + 100)) == len(index.going_on(START_NS + 1_000)) == 0
     assert TimeIndex().until_ns == 0
+
+
+def test_what_began_before_the_thread_interrupts_it_all_the_same() -> None:
+    """A wait begins in an interrupt, and with it the thread that delays the victim."""
+    index = TimeIndex()
+    index.add(
+        table(
+            interruption(100, 100, source=0),
+            interruption(150, 80, source=4, net_ns=30),
+        )
+    )
+    for at, net_ns in ((180, 0), (210, 10)):
+        [row] = index.going_on(START_NS + at)
+        assert (int(row["gross_ns"]), int(row["net_ns"])) == (at - 150, net_ns)

@@ -39,10 +39,10 @@ def test_the_letters_of_rtla_are_microseconds() -> None:
 
 def test_actions_come_in_their_order() -> None:
     given = options(
-        "-s", "50", "--on-threshold", "continue", "--on-threshold", "trace,file=%n.noisetop",
+        "-s", "50", "--on-threshold", "trace,file=%n.noisetop", "--on-threshold", "continue",
         "--on-end", "trace",
     )  # fmt: skip
-    assert given.on_threshold == (Action("continue"), Action("trace", file="%n.noisetop"))
+    assert given.on_threshold == (Action("trace", file="%n.noisetop"), Action("continue"))
     assert given.on_end == (Action("trace"),)
 
 
@@ -62,7 +62,16 @@ def test_actions_come_in_their_order() -> None:
         (["--keep", "1s", "--on-threshold", "trace"], "goes with -s"),
         (["-s", "10", "-T", "5"], "-T goes with -S"),
         (["-s", "10", "--fail-on", "lost>0"], "--fail-on"),
+        (["-s", "10", "--period", "10ms"], "goes with -S"),
+        (["-S", "10", "--period", "10us"], "1ms or more"),
+        (["--period", "10ms"], "--keep, --worst or -s"),
+        (["--stop-gap", "1ms"], "with -c"),
+        (["--stop-gap", "1ms", "-c", "0", "-p", "1"], "with -c"),
         (["-s", "10", "--on-end", "continue"], "the run is over"),
+        (
+            ["-s", "10", "--on-threshold", "continue", "--on-threshold", "trace"],
+            "last action",
+        ),
         (["-s", "10", "-o", "x.json"], "noisetop export"),
         (["-s", "10", "--control", "fifo:missing"], "mkfifo"),
         (["-s", "10", "-o", "there.noisetop"], "--force"),

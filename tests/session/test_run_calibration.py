@@ -32,7 +32,7 @@ def find(
     stopper = Stopper()
     try:
         run = RunCalibration(target, housekeeping, faults=False, compiled=compiled)
-        return run.find(SymbolTable(), stopper)
+        return run.find(SymbolTable(), stopper, print)
     finally:
         stopper.close()
 
@@ -40,7 +40,7 @@ def find(
 def test_a_kept_one_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     keep(state_folder(), calibration_facts(), MADE)
     assert find(Target(HERE)) == MADE
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().out == ""
 
 
 def test_that_of_the_system_is_used(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_bad_one_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> No
     path.parent.mkdir()
     path.write_text("{")
     assert find(Target(HERE)).reason
-    assert capsys.readouterr().err.count("\n") == 1
+    assert capsys.readouterr().out.count("\n") == 1
 
 
 @pytest.mark.parametrize(

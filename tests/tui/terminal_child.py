@@ -8,6 +8,9 @@ import os
 import signal
 import sys
 import termios
+from collections.abc import Callable
+
+from textual.drivers._writer_thread import WriterThread
 
 from noisetop.errors import NoisetopError
 from noisetop.tui.app import run_dashboard
@@ -17,6 +20,19 @@ from tests.builders import FakeFeed, cpu, sample, source, summary
 
 def _broken(*_: object) -> None:
     raise ZeroDivisionError("no such figure")
+
+
+def _suspended_in_a_write(write: Callable[[WriterThread, str], None]) -> object:
+    """Ctrl-Z while text is on its way to the terminal, once."""
+    at_first = iter([True])
+
+    def suspended(thread: WriterThread, text: str) -> None:
+        if next(at_first, False):
+            with thread._queue.mutex:
+                signal.raise_signal(signal.SIGTSTP)
+        write(thread, text)
+
+    return suspended
 
 
 def main(case: str, log: str) -> int:
@@ -32,6 +48,8 @@ def main(case: str, log: str) -> int:
         feed.interrupted = True
     elif case == "exception":
         CpuTable.draw = _broken  # type: ignore[assignment, method-assign]
+    elif case == "suspended in a write":
+        WriterThread.write = _suspended_in_a_write(WriterThread.write)  # type: ignore[assignment, method-assign]
     elif case == "no hangup signal":
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

@@ -239,13 +239,13 @@ async def test_enter_on_a_cpu_shows_its_sources_only() -> None:
         cpus(app).focus()
         await pilot.press("down", "j", "enter")
         assert labels(app) == ["tick_nohz_handler", "RCU"]
-        assert "Sources on CPU 2" in screen(app)
+        assert "CPU 2 → sources by" in screen(app)
         await pilot.press("home", "enter")
-        assert "Sources on all CPUs" in screen(app)
+        assert "all CPUs → sources by" in screen(app)
         await pilot.click(CpuTable, offset=(1, 2), times=2)
-        assert "Sources on CPU 1" in screen(app)
+        assert "CPU 1 → sources by" in screen(app)
         await pilot.press("escape")
-        assert "Sources on all CPUs" in screen(app)
+        assert "all CPUs → sources by" in screen(app)
 
 
 async def test_what_ran_idle_is_shown_on_demand() -> None:
@@ -409,7 +409,7 @@ async def test_many_cpus_scroll_below_their_sum() -> None:
         assert lines[top + 1].startswith("all ")
         assert lines[top + cpus(app).size.height - 1].startswith("127 ")
         await pilot.press("enter")
-        assert "Sources on CPU 127" in screen(app)
+        assert "CPU 127 → sources by" in screen(app)
         await pilot.press("g")
         assert cpus(app).row_at_cursor() is cpus(app).total
         await pilot.press("pagedown", "down")

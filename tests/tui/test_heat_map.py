@@ -91,7 +91,7 @@ async def test_enter_shows_the_cpu_and_the_second_and_p_goes_on() -> None:
         await until(pilot, lambda: overlay(app) is None)
         text = screen(app)
         assert "1.00 s from 00:00:01  PAUSED" in text
-        assert "Sources on CPU 2" in text
+        assert "CPU 2 → sources by" in text
         assert app.state.shown is not None
         assert app.state.shown.total == samples[1].interval
         await pilot.press("p")
@@ -132,7 +132,7 @@ async def test_over_a_recording_enter_goes_to_the_period() -> None:
         assert "CPU 1 at 00:00.04" in screen(app)
         await pilot.press("enter")
         await shows(app, pilot, lambda at: (at.first, at.until) == (2, 3))
-        assert "Sources on CPU 1" in screen(app)
+        assert "CPU 1 → sources by" in screen(app)
         assert len(labels(app)) > 3
 
 

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from noisetop.live.periods import Periods, usual_length_ns
 from noisetop.live.playback import Playback
@@ -18,7 +17,7 @@ from noisetop.recording.recording import Recording
 from noisetop.summary.recorded import summary_of
 from noisetop.tui.app import Dashboard
 from noisetop.tui.panels.help import Help
-from noisetop.tui.panels.timeline import Timeline
+from noisetop.tui.panels.jump import Jump
 from noisetop.tui.timeline_bar import TimelineBar
 from tests.recordings import DATA, interruption, recording, table
 from tests.tui.driving import cpus, labels, overlay, screen, until
@@ -106,11 +105,11 @@ async def test_jump_to_a_time() -> None:
         await shows(app, pilot, lambda at: at.first == 7)
         await pilot.press("J", *"soon", "enter")
         await until(pilot, lambda: "'soon' is no time" in screen(app))
-        await pilot.press("comma")
+        await pilot.press("escape", "comma")
         await shows(app, pilot, lambda at: at.first == 6)
         assert "is no time" not in screen(app)
         await pilot.press("J", "a", "escape")
-        assert not app.screen.query_one(Timeline).query_one(Input).has_class("open")
+        assert not app.screen.query_one(Jump).has_class("open")
         assert app.latest is not None
         assert app.latest.position != Position.whole(16)
 

@@ -216,6 +216,17 @@ def test_it_comes_back_after_it_was_suspended(terminal: Terminal) -> None:
     assert_sane(terminal)
 
 
+def test_it_can_be_suspended_while_it_writes(terminal: Terminal) -> None:
+    """Textual alone waits for itself then, and for ever."""
+    child = terminal.start("suspended in a write")
+    assert os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+    child.send_signal(signal.SIGCONT)
+    terminal.read_until(DRAWN)
+    os.write(terminal.master, b"q")
+    assert terminal.outcome(0) == "returned"
+    assert_sane(terminal)
+
+
 def test_the_mouse_is_asked_for_and_obeyed(terminal: Terminal) -> None:
     terminal.start("")
     terminal.read_until(DRAWN, b"\x1b[?1006h")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from noisetop.errors import UsageError
 from noisetop.fleet.folder import Fleet
+from noisetop.fleet.stored import StoredFleet
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -32,8 +33,14 @@ class EngineSettings:
     """Of a cluster; empty: this machine."""
 
 
+AnyFleet = Fleet | StoredFleet
+
+
 class Engine(Protocol):
     """The tables of some fleets, and what computes on them."""
+
+    def text(self, url: str) -> str:
+        """The content of a small file of a stored fleet. Raises NoisetopError."""
 
     def scan(self, table: str) -> nw.LazyFrame[Any]:
         """All rows of a table. Raises NoisetopError where there are none."""
@@ -51,7 +58,7 @@ class EngineModule(Protocol):
     NAME: str
 
     def open_engine(
-        self, fleets: Sequence[Fleet], settings: EngineSettings
+        self, fleets: Sequence[AnyFleet], settings: EngineSettings
     ) -> AbstractContextManager[Engine]:
         """An engine over these fleets. Raises UsageError where something is not installed."""
 
@@ -61,7 +68,9 @@ def engine_names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
-def open_engine(text: str, fleets: Sequence[Fleet], threads: int) -> AbstractContextManager[Engine]:
+def open_engine(
+    text: str, fleets: Sequence[AnyFleet], threads: int
+) -> AbstractContextManager[Engine]:
     """The engine that ``duckdb``, ``spark`` or ``spark://MASTER`` names, over these fleets.
 
     Raises UsageError where there is no such engine, or something is not installed.

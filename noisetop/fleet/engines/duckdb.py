@@ -7,21 +7,22 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.exporters.parquet_table import SETTINGS, literal
-from noisetop.fleet.engines import EngineSettings
+from noisetop.fleet.engines import AnyFleet, EngineSettings
 from noisetop.fleet.folder import Fleet
+from noisetop.fleet.stored import StoredFleet
 
 if TYPE_CHECKING:
     import duckdb
     import narwhals.stable.v2 as nw
 
 NAME = "duckdb"
+_AZURE = ("abfss", "az", "azure")
 _MEMORY = "1500MB"
 """What does not fit goes to a temporary folder."""
 
@@ -29,7 +30,7 @@ _MEMORY = "1500MB"
 class DuckDbEngine:
     """A database in memory that reads the folders of some fleets, and nothing else."""
 
-    def __init__(self, fleets: Sequence[Fleet], connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, fleets: Sequence[AnyFleet], connection: duckdb.DuckDBPyConnection) -> None:
         self._fleets = fleets
         self._connection = connection
 
@@ -37,16 +38,27 @@ class DuckDbEngine:
         """All rows of a table. Raises NoisetopError where there are none."""
         import narwhals.stable.v2 as nw
 
-        files = [file for fleet in self._fleets for file in fleet.files(table)]
-        if not files:
-            folders = ", ".join(str(fleet.path) for fleet in self._fleets)
+        local = [fleet for fleet in self._fleets if isinstance(fleet, Fleet)]
+        files = [file for fleet in local for file in fleet.files(table)]
+        stored = [one.pattern(table) for one in self._fleets if isinstance(one, StoredFleet)]
+        if not files and not stored:
+            folders = ", ".join(str(fleet.path) for fleet in local)
             raise NoisetopError(f"{folders} holds no {table}: noisetop export FILE -o DIR/")
-        names = ", ".join(literal(glob.escape(str(file.resolve()))) for file in files)
+        patterns = [*(glob.escape(str(file.resolve())) for file in files), *stored]
+        names = ", ".join(map(literal, patterns))
         with _told():
             rows = self._connection.sql(
                 f"SELECT * FROM read_parquet([{names}], hive_partitioning = false)"
             )
         return nw.from_native(rows)
+
+    def text(self, url: str) -> str:
+        """The content of a small file of a stored fleet. Raises NoisetopError."""
+        with _told():
+            rows = self._connection.execute(
+                f"SELECT content FROM read_text({literal(glob.escape(url))})"
+            ).fetchall()
+        return "".join(content for (content,) in rows)
 
     def units(self, unit_of: Mapping[str, int]) -> nw.LazyFrame[Any]:
         """A table of two columns: ``run``, and ``unit``, a number for each run."""
@@ -77,7 +89,7 @@ def _told() -> Iterator[None]:
 
 
 @contextmanager
-def open_engine(fleets: Sequence[Fleet], settings: EngineSettings) -> Iterator[DuckDbEngine]:
+def open_engine(fleets: Sequence[AnyFleet], settings: EngineSettings) -> Iterator[DuckDbEngine]:
     """An engine over these fleets. Raises UsageError where DuckDB is not installed."""
     if find_spec("duckdb") is None:
         raise UsageError("fleets take DuckDB: pip install 'noisetop[fleet]'")
@@ -88,15 +100,39 @@ def open_engine(fleets: Sequence[Fleet], settings: EngineSettings) -> Iterator[D
         tempfile.TemporaryDirectory(prefix="noisetop-") as folder,
         duckdb.connect(":memory:", config=config) as connection,
     ):
-        _confine(connection, Path(folder), [fleet.path.resolve() for fleet in fleets])
-        yield DuckDbEngine(fleets, connection)
+        readable = [str(one.path.resolve()) for one in fleets if isinstance(one, Fleet)]
+        for one in fleets:
+            if isinstance(one, StoredFleet):
+                _load_reader(connection, one)
+                readable.append(f"{one.url}/")
+        _confine(connection, [folder, *readable])
+        # Of a stored fleet it reads already while a question is put together.
+        with _told():
+            yield DuckDbEngine(fleets, connection)
 
 
-def _confine(connection: duckdb.DuckDBPyConnection, folder: Path, readable: Sequence[Path]) -> None:
-    """It writes into one folder and reads some others."""
-    names = [str(path) for path in (folder, *readable)]
+def _load_reader(connection: duckdb.DuckDBPyConnection, fleet: StoredFleet) -> None:
+    """Raises UsageError where DuckDB cannot read that and what can is not installed."""
+    import duckdb
+
+    if fleet.scheme == "file":
+        return
+    extension = "azure" if fleet.scheme in _AZURE else "httpfs"
+    try:
+        connection.execute(f"LOAD {extension}")
+    except duckdb.Error:
+        raise UsageError(
+            f"{fleet.url} takes DuckDB's extension {extension}, which is no part of it: "
+            f"INSTALL {extension} in DuckDB, or mount the store and give the folder"
+        ) from None
+    # The user's own are read before it is confined.
+    connection.execute("FROM duckdb_secrets()")
+
+
+def _confine(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
+    """It writes into the first folder and reads the others."""
     allowed = ", ".join(literal(one) for one in [*names, *map(glob.escape, names)])
-    connection.execute(f"SET temp_directory = {literal(str(folder))}")
+    connection.execute(f"SET temp_directory = {literal(names[0])}")
     # Rows are only summed: their order takes memory.
     connection.execute("SET preserve_insertion_order = false")
     connection.execute(f"SET allowed_directories = [{allowed}]")

@@ -12,8 +12,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from noisetop.errors import NoisetopError, UsageError
-from noisetop.fleet.engines import EngineSettings
+from noisetop.fleet.engines import AnyFleet, EngineSettings
 from noisetop.fleet.folder import Fleet
+from noisetop.fleet.stored import StoredFleet
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -28,21 +29,30 @@ _PATTERN = re.compile(r"([\\*?\[\]{}])")
 class SparkEngine:
     """The folders of some fleets, which every worker sees under the same name."""
 
-    def __init__(self, fleets: Sequence[Fleet], session: Any) -> None:
+    def __init__(self, fleets: Sequence[AnyFleet], session: Any) -> None:
         self._fleets = fleets
         self._session = session
 
     def scan(self, table: str) -> nw.LazyFrame[Any]:
         """All rows of a table. Raises NoisetopError where there are none."""
-        folders = [fleet.path.resolve() / table for fleet in self._fleets if fleet.files(table)]
-        if not folders:
-            found = ", ".join(str(fleet.path) for fleet in self._fleets)
+        local = [fleet for fleet in self._fleets if isinstance(fleet, Fleet)]
+        folders = [fleet.path.resolve() / table for fleet in local if fleet.files(table)]
+        stored = [one.folder(table) for one in self._fleets if isinstance(one, StoredFleet)]
+        if not folders and not stored:
+            found = ", ".join(str(fleet.path) for fleet in local)
             raise NoisetopError(f"{found} holds no {table}: noisetop export FILE -o DIR/")
-        names = ["file://" + _PATTERN.sub(r"\\\1", str(folder)) for folder in folders]
+        names = [_escaped(one) for one in (*(f"file://{folder}" for folder in folders), *stored)]
         with _told(_READING):
             # The names of folders say nothing that is not in the rows.
             read = self._session.read.option("recursiveFileLookup", "true")
             return _lazy(read.parquet(*names))
+
+    def text(self, url: str) -> str:
+        """The content of a small file of a stored fleet. Raises NoisetopError."""
+        with _told(_READING):
+            return "\n".join(
+                str(row[0]) for row in self._session.read.text(_escaped(url)).collect()
+            )
 
     def units(self, unit_of: Mapping[str, int]) -> nw.LazyFrame[Any]:
         """A table of two columns: ``run``, and ``unit``, a number for each run."""
@@ -53,6 +63,10 @@ class SparkEngine:
         """Computes a frame. Raises NoisetopError where Spark cannot."""
         with _told(_READING):
             return [tuple(row) for row in frame.to_native().collect()]
+
+
+def _escaped(name: str) -> str:
+    return _PATTERN.sub(r"\\\1", name)
 
 
 def _lazy(frame: Any) -> nw.LazyFrame[Any]:
@@ -97,7 +111,7 @@ def master_of(text: str, threads: int) -> str:
 
 
 @contextmanager
-def open_engine(fleets: Sequence[Fleet], settings: EngineSettings) -> Iterator[SparkEngine]:
+def open_engine(fleets: Sequence[AnyFleet], settings: EngineSettings) -> Iterator[SparkEngine]:
     """An engine over these fleets. Raises UsageError where pyspark or Java is not installed."""
     if lack := missing():
         raise UsageError(lack)
@@ -110,6 +124,7 @@ def open_engine(fleets: Sequence[Fleet], settings: EngineSettings) -> Iterator[S
     with _told(f"Spark does not start with master {master}"):
         session = builder.getOrCreate()
     try:
-        yield SparkEngine(fleets, session)
+        with _told(_READING):
+            yield SparkEngine(fleets, session)
     finally:
         session.stop()

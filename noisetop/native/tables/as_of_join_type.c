@@ -23,20 +23,11 @@ struct asked {
 
 static int asked_open(struct asked *asked, PyObject *sequence)
 {
-	struct columns columns;
-	if (columns__open(&columns, sequence, 2))
+	asked->keys = columns__arrays(sequence, 2, &asked->count);
+	if (!asked->keys)
 		return -1;
-	asked->count = columns.rows;
-	asked->keys = malloc((2 * asked->count + 1) * sizeof(*asked->keys));
-	if (asked->keys) {
-		asked->times_ns = asked->keys + asked->count;
-		column__copy(&columns.column[0], 0, columns.rows, asked->keys);
-		column__copy(&columns.column[1], 0, columns.rows, asked->times_ns);
-	} else {
-		PyErr_NoMemory();
-	}
-	columns__close(&columns);
-	return asked->keys ? 0 : -1;
+	asked->times_ns = asked->keys + asked->count;
+	return 0;
 }
 
 /* Whether the buffer has a row for each that was asked, and no other thread is at work. */

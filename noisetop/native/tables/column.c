@@ -2,6 +2,8 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 
+#include <stdlib.h>
+
 #include "column.h"
 
 int column__open(struct column *c, PyObject *object)
@@ -60,4 +62,19 @@ void columns__close(struct columns *c)
 void column__copy(const struct column *c, Py_ssize_t begin, Py_ssize_t count, uint64_t *values)
 {
 	COLUMN_EACH(c, begin, count, values[i] = value);
+}
+
+uint64_t *columns__arrays(PyObject *sequence, int size, size_t *count)
+{
+	struct columns columns;
+	if (columns__open(&columns, sequence, size))
+		return NULL;
+	*count = columns.rows;
+	uint64_t *arrays = malloc((size * *count + 1) * sizeof(*arrays));
+	for (int column = 0; arrays && column < size; column++)
+		column__copy(&columns.column[column], 0, columns.rows, arrays + column * *count);
+	columns__close(&columns);
+	if (!arrays)
+		PyErr_NoMemory();
+	return arrays;
 }

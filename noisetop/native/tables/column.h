@@ -58,4 +58,7 @@ void columns__close(struct columns *c);
 /* Values of the rows from `begin` on. */
 void column__copy(const struct column *c, Py_ssize_t begin, Py_ssize_t count, uint64_t *values);
 
+/* Columns as arrays, one after another in one allocation; NULL with an exception. */
+uint64_t *columns__arrays(PyObject *sequence, int size, size_t *count);
+
 #endif

@@ -35,22 +35,6 @@ struct work {
 	size_t room;
 };
 
-/* Three columns as three arrays in one allocation; NULL with an exception. */
-static uint64_t *arrays_of(PyObject *sequence, size_t *count)
-{
-	struct columns columns;
-	if (columns__open(&columns, sequence, 3))
-		return NULL;
-	*count = columns.rows;
-	uint64_t *arrays = malloc((3 * *count + 1) * sizeof(*arrays));
-	for (int column = 0; arrays && column < 3; column++)
-		column__copy(&columns.column[column], 0, columns.rows, arrays + column * *count);
-	columns__close(&columns);
-	if (!arrays)
-		PyErr_NoMemory();
-	return arrays;
-}
-
 static int add_share(struct work *w, uint64_t owner, uint64_t kind, uint64_t ns)
 {
 	uint64_t key[] = {owner, kind};
@@ -118,8 +102,8 @@ static int work_open(struct work *w, PyObject *waits, PyObject *segments,
 		     const Py_buffer *competing, const Py_buffer *left)
 {
 	struct segments *s = &w->segments;
-	w->waits.owners = arrays_of(waits, &w->waits.count);
-	s->starts = w->waits.owners ? arrays_of(segments, &s->count) : NULL;
+	w->waits.owners = columns__arrays(waits, 3, &w->waits.count);
+	s->starts = w->waits.owners ? columns__arrays(segments, 3, &s->count) : NULL;
 	if (!s->starts)
 		return -1;
 	w->waits.starts = w->waits.owners + w->waits.count;

@@ -9,72 +9,46 @@ from textual.binding import Binding, BindingType
 
 from noisetop.diagnosis import Diagnosis
 from noisetop.diagnosis.brief import finding_lines
-from noisetop.diagnosis.details import details, effect, wrapped
+from noisetop.diagnosis.details import wrapped
 from noisetop.diagnosis.finding import Finding
-from noisetop.text.sanitize import printable
 from noisetop.text.units import format_ns
+from noisetop.tui.causes_panel import MARGIN, CausesPanel
 from noisetop.tui.keys import Key
-from noisetop.tui.state import State
-from noisetop.tui.text_panel import TextPanel
+from noisetop.tui.panels.cause import CauseRow
 
 _TOP = 20
 _STACKS = 3
-_MARGIN = 6
 
 
-class Causes(TextPanel[Diagnosis | None], can_focus=True):
-    """The feed diagnoses only while it is open, because that costs CPU time."""
+class Causes(CausesPanel):
+    """A list of them, with a cursor."""
 
     TITLE = "Causes of noise"
     ORDER = 5
-    KEYS = (
-        Key("d", "causes of noise and their remedies, since it was opened", "d",
-            hint="d causes"),
-        Key("Enter", "in the causes: evidence, remedy, undo and effect of one, and back"),
-        Key("y", "in the causes: copy the command of the remedy"),
-    )  # fmt: skip
+    KEYS = (Key("d", "causes of noise and their remedies", "d", hint="d causes"),)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "move(1)", "down", show=False),
         Binding("up,k", "move(-1)", "up", show=False),
-        Binding("y", "copy", "copy", show=False),
     ]
-    WIDTH = 120
+    step = "causes"
 
     def __init__(self) -> None:
         super().__init__()
         self.at = 0
         """Number of the cause with the cursor."""
-        self._detailed = False
-        self._diagnosis: Diagnosis | None = None
-
-    def on_mount(self) -> None:
-        """Asks the feed for a diagnosis."""
-        self.dashboard.feed.diagnose(wanted=True)
-        self.focus()
-
-    def on_unmount(self) -> None:
-        """Part of Textual."""
-        self.dashboard.feed.diagnose(wanted=False)
-
-    def take(self, state: State) -> Diagnosis | None:
-        """The newest diagnosis, also while the tables are paused."""
-        return state.latest.diagnosis if state.latest else None
 
     def lines(self, taken: Diagnosis | None) -> Iterable[str]:
         """Part of TextPanel."""
-        self._diagnosis = taken
+        self.diagnosis = taken
         if taken is None:
             yield "collecting data"
             return
         span = format_ns(taken.evidence.duration_ns)
         if self.dashboard.player is None:
-            self.heading = f"Causes since this view was opened ({span}), updated every 5 s"
+            self.heading = f"Causes over {span}: Enter shows one"
         else:
-            self.heading = f"Causes in this part ({span})"
-        width = min(self.app.size.width, self.WIDTH) - _MARGIN
-        if self._detailed and (one := self._selected()):
-            yield from map(str, details(self.at + 1, one, taken, (), width))
-            return
+            self.heading = f"Causes in this part ({span}): Enter shows one"
+        width = min(self.app.size.width, self.WIDTH) - MARGIN
         yield from self._list(taken, width)
         yield from _stack_lines(taken, width)
 
@@ -89,38 +63,24 @@ class Causes(TextPanel[Diagnosis | None], can_focus=True):
         if not findings:
             yield "no noise measured"
 
-    def _selected(self) -> Finding | None:
-        findings = self._diagnosis.findings[:_TOP] if self._diagnosis else ()
+    def selected(self) -> Finding | None:
+        """Part of CausesPanel."""
+        findings = self.diagnosis.findings[:_TOP] if self.diagnosis else ()
         return findings[self.at] if self.at < len(findings) else None
 
     def action_move(self, by: int) -> None:
         """Another cause."""
-        count = len(self._diagnosis.findings[:_TOP]) if self._diagnosis else 0
+        count = len(self.diagnosis.findings[:_TOP]) if self.diagnosis else 0
         self.at = max(0, min(self.at + by, count - 1))
-        self.draw(self._diagnosis)
-        if not self._detailed and count:
+        self.draw(self.diagnosis)
+        if count:
             self.scroll_to(y=self.at * self.virtual_size.height // count, animate=False)
 
     def choose(self) -> bool:
-        """Part of Panel: Enter shows one at length, or the list."""
-        self._detailed = not self._detailed and self._selected() is not None
-        self.draw(self._diagnosis)
-        self.scroll_home(animate=False)
+        """Part of Panel: Enter shows one at length, above the list."""
+        if finding := self.selected():
+            self.dashboard.open_row(CauseRow(finding.key))
         return False
-
-    def action_copy(self) -> None:
-        """The command of the remedy to the clipboard of the terminal, with what it does."""
-        finding = self._selected()
-        if finding is None or self._diagnosis is None:
-            return
-        if not finding.shell:
-            words = f"'{finding.remedy}' is no command for this machine as it stands"
-            self.notify(printable(words), severity="warning", markup=False)
-            return
-        self.app.copy_to_clipboard(printable(finding.remedy))
-        does = effect(finding, self._diagnosis)
-        words = f"copied: {finding.remedy}. Effect: {does}. Undo: {finding.undo}"
-        self.notify(printable(words), timeout=10, markup=False)
 
 
 def _stack_lines(diagnosis: Diagnosis, width: int) -> Iterable[str]:

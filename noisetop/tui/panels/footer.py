@@ -14,7 +14,15 @@ from noisetop.recording.recording import Recording
 from noisetop.summary.summary import Summary
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_clock
-from noisetop.tui.keys import QUIT, ViewKind, command_name, general_keys, renamed
+from noisetop.tui.keys import (
+    OPEN,
+    QUIT,
+    Key,
+    ViewKind,
+    command_name,
+    general_keys,
+    renamed,
+)
 from noisetop.tui.panel import Panel
 from noisetop.tui.panels import panels_of
 from noisetop.tui.state import State
@@ -142,20 +150,24 @@ def key_hints(
 
 def _hints(kind: ViewKind, own_keys: Mapping[str, str]) -> list[tuple[str, str]]:
     """Every hint with the action of the app that its key has; empty: a widget has it."""
-    of_panels = [
-        (
-            renamed(key, own_keys.get(command_name(key.action, panel.__name__))),
-            f"panel('{panel.__name__}', '{key.action}')",
-        )
-        for panel in panels_of(kind)
-        for key in panel.KEYS
+    of_panels = [(key, panel.__name__) for panel in panels_of(kind) for key in panel.KEYS]
+    first, *general = [(key, "") for key in (QUIT, *general_keys(kind))]
+    return [
+        (renamed(key, own_keys.get(_command(key, panel))).hint, _action(key, panel))
+        for key, panel in (first, *of_panels, *general)
+        if key.hint
     ]
-    general = [
-        (renamed(key, own_keys.get(command_name(key.action))), key.action)
-        for key in (QUIT, *general_keys(kind))
-    ]
-    every = [general[0], *of_panels, *general[1:]]
-    return [(key.hint, action if key.names else "") for key, action in every if key.hint]
+
+
+def _command(key: Key, panel: str) -> str:
+    """A key of a panel without names of its own is one of the app."""
+    return command_name(key.action, panel if key.names else "")
+
+
+def _action(key: Key, panel: str) -> str:
+    if key.names and panel:
+        return f"panel('{panel}', '{key.action}')"
+    return "" if key.action == OPEN else key.action
 
 
 def hint_places(

@@ -27,6 +27,7 @@ from noisetop.columns.noise import (
 from noisetop.events.interruption import CLASSES
 from noisetop.text.column import Column
 from noisetop.text.sanitize import printable
+from noisetop.tui.drill_path import ARROW, path_words
 from noisetop.tui.keys import Key
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.panel import Panel
@@ -160,10 +161,9 @@ class Sources(Vertical, Panel[tuple[Period | None, View]]):
     @on(LineTable.Sorted)
     def _show_title(self) -> None:
         view = self.dashboard.state.view
-        where = "all CPUs" if view.cpu is None else f"CPU {view.cpu} (Esc: all)"
-        if view.per_cpu and view.cpu is None:
-            where = "each CPU"
-        parts = [f"Sources on {where} by {self.query_one(SourceTable).sort_title}"]
+        where = "each CPU" if view.per_cpu and view.cpu is None else path_words(self.dashboard)
+        back = "" if view.cpu is None else "  (Esc: all CPUs)"
+        parts = [f"{where}{ARROW}sources by {self.query_one(SourceTable).sort_title}{back}"]
         if view.filter:
             shown, count = self._matches(view)
             what = f"matching '{printable(view.filter)}'"

@@ -5,18 +5,15 @@ from __future__ import annotations
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.widgets import Input
 
 from noisetop.columns.noise import label_of
-from noisetop.errors import UsageError
 from noisetop.live.playback_feed import PlaybackFeed
 from noisetop.live.position import Position
 from noisetop.summary.worst import WorstInterruption
 from noisetop.text.units import format_ns
 from noisetop.tui.keys import Key, ViewKind
-from noisetop.tui.moment_text import format_moment, parse_moment
+from noisetop.tui.moment_text import format_moment
 from noisetop.tui.panel import Panel
-from noisetop.tui.panels.sources import SourceTable
 from noisetop.tui.state import State
 from noisetop.tui.text_line import TextLine
 from noisetop.tui.timeline_bar import TimelineBar
@@ -28,30 +25,19 @@ class Timeline(Vertical, Panel[State]):
     ORDER = 4
     VIEWS = frozenset((ViewKind.PLAYBACK, ViewKind.PAIR))
     KEYS = (
-        Key("p  Space", "play or pause", hint="Space play"),
+        Key("p  Space", "play or pause", action="pause", hint="Space play"),
         Key("n", "the worst moment, then the next worst", "n", "worse", "n worst"),
         Key("N", "back to the worse moment before", "N", "less_bad"),
-        Key("J", "go to a time: 12.5s, 01:23, or from here: +10s, -10s", "J", "jump", "J time"),
-        Key("t", "figures since the start, or of one period", hint="t total"),
+        Key("t", "figures since the start, or of one period", action="last_only", hint="t total"),
         Key("[", "a range begins with this period", "left_square_bracket", "mark", "[ ] range"),
         Key("]", "the range ends with this period", "right_square_bracket", "range"),
         Key("a", "the whole recording", "a", "all", "a all"),
-        Key("+", "play faster", "plus,equals_sign", "faster", "+ - speed"),
-        Key("-", "play slower", "minus", "slower"),
+        Key("+  -", "play faster, slower", action="faster", hint="+ - speed"),
     )
     DEFAULT_CSS = """
     Timeline { height: auto; background: $panel; }
     Timeline > TimelineBar { height: 1; }
     Timeline > TextLine { height: 1; }
-    Timeline > Input {
-        display: none;
-        height: 1;
-        border: none;
-        padding: 0 1;
-        background: $panel;
-    }
-    Timeline > Input:focus { border: none; }
-    Timeline > Input.open { display: block; }
     """
 
     def __init__(self) -> None:
@@ -64,9 +50,6 @@ class Timeline(Vertical, Panel[State]):
         """Part of Textual."""
         yield TimelineBar()
         yield TextLine()
-        field = Input(placeholder="time since the start: 12.5s, 01:23, +10s, -10s", compact=True)
-        field.cursor_blink = False
-        yield field
 
     def take(self, state: State) -> State:
         """The position, and how much is known."""
@@ -123,44 +106,6 @@ class Timeline(Vertical, Panel[State]):
     def action_all(self) -> None:
         """The whole recording."""
         self._go(self._player.wanted.all())
-
-    def action_faster(self) -> None:
-        """Plays faster."""
-        self._go(self._player.wanted.faster(1))
-
-    def action_slower(self) -> None:
-        """Plays slower."""
-        self._go(self._player.wanted.faster(-1))
-
-    def action_jump(self) -> None:
-        """Opens the line for a time."""
-        field = self.query_one(Input)
-        field.value = ""
-        field.add_class("open")
-        field.focus()
-
-    @on(Input.Submitted)
-    def _jump(self, event: Input.Submitted) -> None:
-        event.stop()
-        player = self._player
-        periods, position = player.playback.periods, player.wanted
-        self._close_field()
-        if not event.value.strip():
-            return
-        try:
-            since_ns = parse_moment(event.value, periods.since_start_ns(position.current))
-        except UsageError as error:
-            self._tell(str(error))
-            return
-        self._go(position.at(periods.at(periods.bounds_ns[0] + since_ns)))
-
-    def key_escape(self) -> None:
-        """Closes the line for a time; else it is the key of the sources."""
-        self._close_field()
-
-    def _close_field(self) -> None:
-        self.query_one(Input).remove_class("open")
-        self.screen.query_one(SourceTable).focus()
 
     def _tell(self, message: str) -> None:
         self._message, self._message_at = message, self._player.wanted

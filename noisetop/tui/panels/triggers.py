@@ -12,9 +12,11 @@ from noisetop.columns.noise import SourceRow, source_rows
 from noisetop.columns.tasks import TaskNamer
 from noisetop.columns.triggers import TRIGGER, TRIGGER_FIGURES, TriggerRow, who_of_source
 from noisetop.summary.summary import Summary
+from noisetop.tui.drill_path import ARROW, path_words
 from noisetop.tui.keys import Key
 from noisetop.tui.line_table import LineTable
 from noisetop.tui.panel import Panel, Place
+from noisetop.tui.panels.who import WhoRow
 from noisetop.tui.state import Period, State
 
 _WIDEST = 96
@@ -61,18 +63,35 @@ class TriggerTable(LineTable[TriggerRow], Panel[Taken]):
         row: SourceRow = self.opened_on
         if state.period is None:
             return Taken(row, _NOTHING)
-        self.opened_on = row = _same_source(state.period, row) or row
+        self.opened_on = row = same_source(state.period, row) or row
         return Taken(row, state.period.summary)
+
+    def on_mount(self) -> None:
+        """Part of Textual."""
+        row: SourceRow = self.opened_on
+        one_of_all = row.cpu is not None and self.dashboard.state.view.cpu is None
+        self.step = f"CPU {row.cpu}: {row.label}" if one_of_all else row.label
+        self.focus()
 
     def draw(self, taken: Taken) -> None:
         """Part of Panel."""
         row = taken.row
-        where = "all CPUs" if row.cpu is None else f"CPU {row.cpu}"
-        self.heading = f"Triggers of {row.label} on {where}"
+        self.heading = f"{path_words(self.dashboard)}{ARROW}triggers: Enter shows one"
         self.show(who_of_source(row.source, TaskNamer(taken.summary)), None, TRIGGER_FIGURES)
 
+    def choose(self) -> bool:
+        """Part of Panel: Enter shows who that is, above this."""
+        self.action_choose()
+        return False
 
-def _same_source(period: Period, wanted: SourceRow) -> SourceRow | None:
+    def action_choose(self) -> None:
+        """Enter or a double click."""
+        if who := self.row_at_cursor():
+            self.dashboard.open_row(WhoRow(self.opened_on, who))
+
+
+def same_source(period: Period, wanted: SourceRow) -> SourceRow | None:
+    """The row of the same source, origin and CPU; None: it has none."""
     for cpu in (period.everywhere, *period.summary.cpus):
         if cpu.cpu == wanted.cpu:
             for row in source_rows(period.summary, cpu):
