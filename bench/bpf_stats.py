@@ -55,7 +55,10 @@ def runs_of(pid: int) -> dict[int, ProgramRuns]:
     """All programs that a process holds, by id."""
     found = {}
     for path in Path(f"/proc/{pid}/fdinfo").iterdir():
-        parsed = parse_fdinfo(path.read_text())
+        try:
+            parsed = parse_fdinfo(path.read_text())
+        except FileNotFoundError:  # closed since
+            continue
         if parsed:
             found[parsed[0]] = parsed[1]
     return found

@@ -1,75 +1,109 @@
-"""``python -m bench.exporter_memory MINUTES``: the memory of the exporter while it is scraped, and
-tasks under ever new names take the CPU that it watches. A CSV line for each ten seconds."""
+"""``python -m bench.exporter_memory MINUTES``: whether the exporter's memory is flat.
+
+It is scraped while tasks under ever new names take the CPU that it watches. Prints its memory every
+minute and at the end whether the last third of the time needed more than the second one. With
+``--starved`` it competes for its CPU with programs that take nine tenths of it, and two tasks that
+wake each other make more records than it can read then: what does not fit is lost and counted, and
+the peak stays below what the unit allows.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
-import signal
-import subprocess
 import sys
 import time
-import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
+from bench.exporter_load import (
+    SPIN,
+    STORM,
+    TURNS,
+    load,
+    lost_records,
+    running_exporter,
+    scrape,
+    series_count,
+    watched_and_other,
+)
+from bench.verdict import Limit, conclude
 
-from noisetop.machine.system import online_cpus
-
-_PORT = 19977
-_EVERY_S = 10
-_SETTLED = 1 / 3
-"""Share of the time after which memory has its size."""
-_STORM = """
-import ctypes, os, itertools, time
-os.sched_setaffinity(0, {{{cpu}}})
-prctl = ctypes.CDLL(None).prctl
-letters = str.maketrans("0123456789", "abcdefghij")
-for number in itertools.count():
-    if not os.fork():
-        prctl(15, ("s-%d" % number).translate(letters).encode())
-        time.sleep(0.002)
-        os._exit(0)
-    os.wait()
-    if os.getppid() == 1:
-        break
-"""
+_EVERY_S = 5
+_COMPETITORS = 9
+_GROWTH = 1.05
+"""Of the mean of the last third against that of the second one."""
+UNIT = Path(__file__).parents[1] / "packaging/systemd/noisetop-exporter.service"
 
 
-def main(minutes: float) -> int:
-    """Prints the course and at the end the growth of the settled part."""
-    cpu = max(online_cpus())
-    program = Path(sys.executable).with_name("noisetop")
-    storm = subprocess.Popen([sys.executable, "-c", _STORM.format(cpu=cpu)])
-    exporter = subprocess.Popen([program, "exporter", "-c", str(cpu), "--listen", str(_PORT)])
-    # The storm may be niced, as it is only there to be watched.
-    os.setpriority(os.PRIO_PROCESS, exporter.pid, 0)
-    end = time.monotonic() + minutes * 60
-    rows: list[tuple[float, int]] = []
-    print("seconds,rss_kib,series,scrape_ms", flush=True)
-    try:
-        while time.monotonic() < end and exporter.poll() is None:
-            time.sleep(_EVERY_S)
-            start = time.monotonic()
-            with urllib.request.urlopen(f"http://127.0.0.1:{_PORT}/metrics") as answer:
-                text = answer.read().decode()
-            took_ms = (time.monotonic() - start) * 1e3
-            status = Path(f"/proc/{exporter.pid}/status").read_text()
-            rss_kib = int(re.findall(r"VmRSS:\s+(\d+)", status)[0])
-            passed_s = minutes * 60 - (end - start)
-            rows.append((passed_s, rss_kib))
-            series = sum(line[:1] not in ("#", "") for line in text.splitlines())
-            print(f"{passed_s:.0f},{rss_kib},{series},{took_ms:.1f}", flush=True)
-    finally:
-        exporter.send_signal(signal.SIGTERM)
-        storm.kill()
-        exporter.wait()
-        storm.wait()
-    seconds, rss = np.array(rows[int(len(rows) * _SETTLED) :]).T
-    slope = np.polyfit(seconds, rss, 1)[0]
-    print(f"settled: {rss.min():.0f} to {rss.max():.0f} KiB, {slope * 60:+.1f} KiB a minute")
-    return 0
+def unit_limit_mib() -> int:
+    """What the unit allows."""
+    found = re.search(r"(?m)^MemoryMax=(\d+)M$", UNIT.read_text())
+    assert found
+    return int(found[1])
+
+
+def memory_mib(pid: int, what: str) -> float:
+    """``VmRSS``, or at most so far ``VmHWM``."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.findall(rf"{what}:\s+(\d+)", status)[0]) / 1024
+
+
+def limits_of(rows: list[float], peak_mib: float) -> list[Limit]:
+    """Of memory in equal steps of time."""
+    third = len(rows) // 3
+    second, last = rows[third : 2 * third], rows[len(rows) - third :]
+    growth = sum(last) / max(sum(second), 1e-9) if third else float("nan")
+    return [
+        Limit("last third against the second one", growth, _GROWTH),
+        Limit("peak", peak_mib, unit_limit_mib(), "MiB"),
+    ]
+
+
+def watch(pid: int, minutes: float) -> list[float]:
+    """Memory in MiB every few seconds; a line for each minute."""
+    print("minute  RSS MiB  peak MiB  series  scrape ms  lost", flush=True)
+    rows: list[float] = []
+    began, told = time.monotonic(), 0
+    while (passed_s := time.monotonic() - began) < minutes * 60:
+        time.sleep(max(0.0, _EVERY_S * (len(rows) + 1) - passed_s))
+        asked = time.monotonic()
+        text = scrape()
+        took_ms = (time.monotonic() - asked) * 1e3
+        rows.append(memory_mib(pid, "VmRSS"))
+        minute = int((time.monotonic() - began + 0.5) // 60)
+        if minute > told:
+            told, peak = minute, memory_mib(pid, "VmHWM")
+            print(
+                f"{minute:6}  {rows[-1]:7.1f}  {peak:8.1f}  {series_count(text):6}  "
+                f"{took_ms:9.1f}  {lost_records(text)}",
+                flush=True,
+            )
+    return rows
+
+
+def main() -> int:
+    """0 where it is flat."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("minutes", type=float)
+    parser.add_argument("--starved", action="store_true", help="with nine competitors for its CPU")
+    args = parser.parse_args()
+    cpu, other = watched_and_other()
+    with ExitStack() as stack:
+        pid = stack.enter_context(running_exporter(cpu))
+        stack.enter_context(load(STORM, cpu))
+        if args.starved:
+            # Who looks is not starved, so that it looks in time.
+            policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
+            os.sched_setscheduler(0, policy, os.sched_param(1))
+            stack.enter_context(load(SPIN, other, count=_COMPETITORS))
+            stack.enter_context(load(TURNS, cpu))
+        rows = watch(pid, args.minutes)
+        limits = limits_of(rows, memory_mib(pid, "VmHWM"))
+    # What is starved is looked at in the middle of a burst or between two: only the peak tells.
+    return conclude(limits[1:] if args.starved else limits)
 
 
 if __name__ == "__main__":
-    sys.exit(main(float(sys.argv[1])))
+    sys.exit(main())

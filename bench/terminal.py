@@ -53,6 +53,10 @@ class TerminalProgram:
             if wanted in self._seen:
                 self.first_frame_ns = time.monotonic_ns() - self.began_ns
 
+    def press(self, keys: bytes) -> None:
+        """Types on its terminal."""
+        os.write(self.terminal, keys)
+
     def used(self) -> Used:
         """Now. Raises NoisetopError when it has ended."""
         cpu_ns = switches = 0

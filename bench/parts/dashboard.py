@@ -17,10 +17,14 @@ from bench.terminal import COLUMNS, LINES, TerminalProgram, Used, on_terminal, t
 
 SIZES = ((2, 40, 0.02), (32, 40, None), (128, 30, 0.05))
 """CPUs, sources on each, and the share of a CPU that it may take at one sample a second."""
+OPEN = {"heat map": b"m", "flame graph": b"f"}
+"""Panels that are measured over the smallest size, and the keys that open them."""
+OPEN_LIMIT = 0.025
 LIVE = "live, one CPU watched"
 LIVE_LIMIT = 0.02
 """Of everything, tracing and reading included."""
 FIRST_WORDS = b"noisetop"
+SETTLED_S = 3
 STARTED_S = 7
 """The made-up samples are made before the first frame, and Textual settles after some."""
 
@@ -40,6 +44,19 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """A dashboard to measure."""
+
+    name: str
+    """What the tables call it."""
+    argv: list[str]
+    limit: float | None
+    """Share of a CPU; None: none is set."""
+    keys: bytes = b""
+    """Pressed once it has started."""
+
+
+@dataclass(frozen=True, slots=True)
 class Dashboard:
     """The part."""
 
@@ -49,13 +66,17 @@ class Dashboard:
 
     def run(self, plan: Plan) -> PartResult:
         """All sizes side by side, a second being a round: each draws once a second."""
+        dashboards = dashboards_of(plan)
         with ExitStack() as stack:
             programs = {
-                name: stack.enter_context(on_terminal(argv, plan.setting.housekeeping))
-                for name, argv in commands_of(plan).items()
+                one.name: stack.enter_context(on_terminal(one.argv, plan.setting.housekeeping))
+                for one in dashboards
             }
             every = list(programs.values())
             take_for(every, STARTED_S, FIRST_WORDS)
+            for one in dashboards:
+                programs[one.name].press(one.keys)
+            take_for(every, SETTLED_S, FIRST_WORDS)
             used = [[program.used() for program in every]]
             for _ in range(plan.rounds):
                 take_for(every, 1, FIRST_WORDS)
@@ -64,7 +85,7 @@ class Dashboard:
                 name: cost_of(program, [row[place] for row in used])
                 for place, (name, program) in enumerate(programs.items())
             }
-        return result_of(costs, plan.rounds)
+        return result_of(costs, dashboards, plan.rounds)
 
 
 def name_of(cpus: int, sources: int) -> str:
@@ -72,19 +93,24 @@ def name_of(cpus: int, sources: int) -> str:
     return f"{cpus} CPUs with {sources} sources each"
 
 
-def commands_of(plan: Plan) -> dict[str, list[str]]:
-    """What to run, by name; the real program where that is allowed."""
-    commands = {
-        name_of(cpus, sources): [
+def dashboards_of(plan: Plan) -> list[Measured]:
+    """What to run; the real program where that is allowed."""
+    found = []
+    for cpus, sources, limit in SIZES:
+        argv = [
             *(sys.executable, "-m", "bench.made_up_feed"),
             *("--cpus", str(cpus), "--sources", str(sources)),
         ]
-        for cpus, sources, _ in SIZES
-    }
+        name = name_of(cpus, sources)
+        found.append(Measured(name, argv, limit))
+        if cpus == SIZES[0][0]:
+            found += [
+                Measured(f"{name}, {panel}", argv, OPEN_LIMIT, keys) for panel, keys in OPEN.items()
+            ]
     if os.geteuid() == 0:
         program = str(Path(sys.executable).with_name("noisetop"))
-        commands[LIVE] = [program, "-c", str(plan.setting.cpu)]
-    return commands
+        found.append(Measured(LIVE, [program, "-c", str(plan.setting.cpu)], LIVE_LIMIT))
+    return found
 
 
 def cost_of(program: TerminalProgram, used: list[Used]) -> Cost:
@@ -107,10 +133,9 @@ def cost_of(program: TerminalProgram, used: list[Used]) -> Cost:
     )
 
 
-def result_of(costs: dict[str, Cost], rounds: int) -> PartResult:
+def result_of(costs: dict[str, Cost], dashboards: list[Measured], rounds: int) -> PartResult:
     """Targets by size; the ratio is between sizes, as seconds of one machine say little."""
-    limits = {name_of(cpus, sources): limit for cpus, sources, limit in SIZES if limit}
-    limits |= {LIVE: LIVE_LIMIT} if LIVE in costs else {}
+    limits = {one.name: one.limit for one in dashboards if one.limit}
     targets = tuple(
         Target(f"dashboard/{name}, share of a CPU", costs[name].share, limit)
         for name, limit in limits.items()

@@ -305,4 +305,4 @@ class TestPrograms:
         measured = Measured(sent=[100, 100], programs=[delta, delta])
         assert measured.names() == ["often"]
         assert measured.per_run("often").value == 50
-        assert measured.per_disturbance().value == 50
+        assert measured.costs() == [50, 50]

@@ -1,0 +1,71 @@
+"""``python -m bench.live_memory --minutes 60``: the memory of the dashboard in tmux, every
+minute, with all that it keeps of the past full. Fails where it grows."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from bench.tmux import in_tmux
+from noisetop.live.noise_columns import KEPT
+from noisetop.machine.system import online_cpus
+
+_SIZE = 200, 50
+_FASTEST = ("+", "+")
+"""Keys: five samples a second, so that an hour of columns is full after twelve minutes."""
+_PER_MINUTE = 300
+_FULL_AFTER = KEPT / _PER_MINUTE + 1
+"""Minutes until the scroll-back and the columns of the heat map are full."""
+_MOST_GROWTH = 0.01
+"""Of the memory, from the first third after it is full to the last."""
+
+
+def _rss_kib(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0])
+
+
+def _course(minutes: int) -> list[int]:
+    """KiB at the end of each minute."""
+    program = Path(sys.executable).with_name("noisetop")
+    argv = [program, "-c", str(max(online_cpus()))]
+    found = []
+    print("minute,rss_kib", flush=True)
+    with tempfile.TemporaryDirectory() as folder, in_tmux(Path(folder), argv, _SIZE) as tmux:
+        time.sleep(5)
+        for key in _FASTEST:
+            tmux.press(key)
+        for minute in range(1, minutes + 1):
+            time.sleep(60)
+            found.append(_rss_kib(tmux.pid))
+            print(f"{minute},{found[-1]}", flush=True)
+        last = tmux.screen()
+    print(last)
+    return found
+
+
+def main() -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[2].strip())
+    parser.add_argument("--minutes", type=int, default=60)
+    minutes = parser.parse_args().minutes
+    found = np.array(_course(minutes)[int(_FULL_AFTER) :])
+    if len(found) < 6:
+        print(f"no verdict: all is full after {_FULL_AFTER:.0f} minutes; give --minutes 60")
+        return 1
+    third = len(found) // 3
+    first, last = found[:third].mean(), found[-third:].mean()
+    growth = last / first - 1
+    verdict = "flat" if growth <= _MOST_GROWTH else "GROWS"
+    print(f"full: {first:.0f} KiB, at the end {last:.0f} KiB, {100 * growth:+.2f} %: {verdict}")
+    return 0 if growth <= _MOST_GROWTH else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

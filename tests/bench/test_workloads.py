@@ -1,0 +1,43 @@
+"""What the real programs of the bench print, and what a tracer takes from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.parts.real_programs import longer, lost
+from bench.workloads import Work, all_workloads, messaging, nginx, redis
+
+
+def test_redis_benchmark_prints_rate_and_percentiles() -> None:
+    text = (
+        '"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms",'
+        '"p99_latency_ms","max_latency_ms"\n'
+        '"GET","46000.50","0.5","0.1","0.5","0.8","1.103","3.0"\n'
+    )
+    told = redis.parse(text)
+    assert told.per_second == 46_000.5
+    assert told.p99_us == pytest.approx(1_103)
+
+
+def test_ab_prints_rate_and_percentiles() -> None:
+    text = "Requests per second:    9000.25 [#/sec] (mean)\n  98%      2\n  99%      3\n 100%  9\n"
+    assert nginx.parse(text) == Work(9_000.25, 3_000)
+    with pytest.raises(ValueError, match="rate"):
+        nginx.parse("nothing")
+
+
+def test_perf_bench_prints_seconds() -> None:
+    assert messaging.parse("0.250\n", loops=100) == Work(400)
+
+
+def test_what_is_lost_is_against_the_periods_around() -> None:
+    during, before, after = (np.array([one]) for one in (97.0, 99.0, 101.0))
+    assert lost(during, before, after) == pytest.approx(0.03)
+    assert longer(during, before, after) == pytest.approx(-0.03)
+
+
+def test_workloads_have_names_of_their_own_and_say_how_they_are_installed() -> None:
+    found = all_workloads()
+    assert len({one.name for one in found}) == len(found) >= 4
+    assert all(one.needs and one.install for one in found)
