@@ -74,9 +74,10 @@ class Session:
         """Ends the window and returns when, in ns. Events that end later do not count; those before
         are in the next read(). Ends the drain thread. A second call returns the same."""
 
-    def read(self) -> bytes:
+    def read(self) -> memoryview:
         """``struct noise_event[]`` since the last call, after a pass over the rings. Those of one
-        ring come in the order in which they ended. Empty where ``batch_limit`` is 0."""
+        ring come in the order in which they ended. Empty where ``batch_limit`` is 0. Read-only, no
+        copy: memory that the session uses again when nothing looks at it any more."""
 
     def open_records(self, until_ns: int, /) -> tuple[bytes, bytes]:
         """``struct noise_event[]``, two of them. Threads that delay a victim, waits and sleep that

@@ -149,13 +149,16 @@ def split_by_kind(
     at: int,
     mask: int,
     kinds: bytes,
+    block_rows: int,
     /,
-) -> tuple[bytes, ...]:
-    """For each kind its rows, one after another, in the order of the pieces.
+) -> tuple[list[bytes], ...]:
+    """For each kind its rows, one after another, in the order of the pieces, in blocks of so many
+    of which the last may be smaller.
 
     pieces: contiguous, rows of ``row_bytes`` each. The kind of a row is its byte at offset ``at``
     under ``mask``; rows of no kind in ``kinds`` (at most 8) are left out. Raises ValueError where a
-    piece ends within a row, for an offset outside of it, or where rows change meanwhile.
+    piece ends within a row, for an offset outside of it, for blocks of no or too many rows, or
+    where rows change meanwhile.
     """
 
 def flatten(columns: tuple[_Column, _Column], out: npt.NDArray[np.uint64], /) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -41,12 +42,9 @@ class IntervalFinder:
     def __post_init__(self) -> None:
         self._held = np.empty(0, self.layout.event)
 
-    def add(self, events: Events, until_ns: int) -> ClosedIntervals:
+    def add(self, pieces: Sequence[Events], until_ns: int) -> ClosedIntervals:
         """The intervals that are complete: all that ended up to ``until_ns`` has been added."""
-        looked_at = noise_of(events, self.layout)
-        if not self.nested:
-            looked_at &= events["flags"] & np.uint8(Flag.OUTERMOST) != 0
-        rows = joined([self._held, select(events, looked_at)])
+        rows = joined([self._held, *(select(one, self._looked_at(one)) for one in pieces)])
         order = np.argsort(rows["cpu"], kind="stable")
         cpus = rows["cpu"].take(order)
         starts = rows["start_ns"].take(order).astype(np.int64)
@@ -61,6 +59,12 @@ class IntervalFinder:
         complete = intervals["end_ns"] + GAP_NS <= until_ns
         self._hold(rows, intervals[~complete])
         return intervals[complete]
+
+    def _looked_at(self, events: Events) -> npt.NDArray[np.bool_]:
+        noise = noise_of(events, self.layout)
+        if not self.nested:
+            noise &= events["flags"] & np.uint8(Flag.OUTERMOST) != 0
+        return noise
 
     def _hold(self, rows: Events, going_on: ClosedIntervals) -> None:
         kept = np.zeros(len(rows), bool)

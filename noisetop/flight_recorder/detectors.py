@@ -70,7 +70,8 @@ class SingleDetector:
 
     def _ended(self, chunk: Chunk) -> Events:
         """Waits that may be noise nobody tells of."""
-        waits = joined([self._waits, waits_of(chunk.records.waits, self.layout)])
+        ended = (waits_of(some, self.layout) for some in chunk.records.waits)
+        waits = joined([self._waits, *ended])
         waits = select(waits, waits["gross_ns"] > SWITCH_NS)
         complete = waits["start_ns"] + waits["gross_ns"] + GAP_NS <= chunk.until_ns
         self._waits = select(waits, ~complete).copy()
@@ -125,7 +126,8 @@ class WaitDetector:
     def add(self, chunk: Chunk, intervals: ClosedIntervals) -> Iterator[Moment]:
         """See Detector."""
         threshold_ns = self.threshold()
-        waits = waits_of(chunk.records.waits, self.layout)
+        ended = (waits_of(some, self.layout) for some in chunk.records.waits)
+        waits = joined([np.empty(0, self.layout.event), *ended])
         long = select(waits, waits["gross_ns"] >= threshold_ns)
         if len(long):
             yield _moment(WAIT, long[long["gross_ns"].argmax()], threshold_ns)
@@ -148,13 +150,14 @@ class SourceDetector:
 
     def add(self, chunk: Chunk, intervals: ClosedIntervals) -> Iterator[Moment]:
         """See Detector."""
-        self._reader.task_names.add(chunk.records.names, self.layout.task_name)
+        for names in chunk.records.names:
+            self._reader.task_names.add(names, self.layout.task_name)
         namer = self._reader.namer
         if len(namer.sources) > _MOST_SOURCES:
             namer.forget()
             self._matches.clear()
-        events = chunk.records.events
-        table = namer.interruptions(select(events, noise_of(events, self.layout)))
+        noise = (select(some, noise_of(some, self.layout)) for some in chunk.records.events)
+        table = namer.interruptions(joined([np.empty(0, self.layout.event), *noise]))
         for source in namer.sources[len(self._matches) :]:
             self._matches.append(path_matches(source.path, self.glob))
         found = select(table, np.array(self._matches, bool).take(table["source"]))

@@ -11,9 +11,10 @@ from noisetop.events.decoder import RecordReader
 from noisetop.events.interruption import Flag, Interruptions, interrupting
 from noisetop.events.layout import Layout
 from noisetop.events.origin import Origin
+from noisetop.events.records import Pieces
 from noisetop.events.source_names import Names
 from noisetop.events.task_directory import Details, TaskDirectory
-from noisetop.flight_recorder.needed import LONGEST_NS, Pieces
+from noisetop.flight_recorder.needed import LONGEST_NS, needed_of
 from noisetop.summary.cpu_victim import CpuVictims
 from noisetop.summary.max_single import LongestIntervals, NoiseInterval
 from noisetop.summary.worst import without_aside
@@ -37,7 +38,7 @@ class Judge:
         """The longest interval of external noise between two moments on a CPU; None: there is none
         of ``least_ns``. ``pieces``: records from before up to then."""
         # Who acted can only show that something is the victim's own: most is decided without.
-        largest = self._intervals(cpu, start_ns, end_ns, pieces.without_triggers(), 1)
+        largest = self._intervals(cpu, start_ns, end_ns, pieces._replace(triggers=()), 1)
         if not largest or largest[0].noise_ns < least_ns:
             return None
         one = largest[0]
@@ -84,7 +85,7 @@ class Judge:
         """What is not the doing of the victim, nested or not."""
         reader = RecordReader(self.layout, self.names, own_pid=self.own_pid)
         reader.restart(start_ns)
-        records = pieces.needed(self.layout, cpu, start_ns, end_ns)
+        records = needed_of(self.layout, pieces, cpu, start_ns, end_ns)
         table = interrupting(reader.read(records, last=True))
         directory = TaskDirectory(reader.tasks, reader.task_names.infos, self.details)
         table = select(table, table["origin"] != Origin.SELF)

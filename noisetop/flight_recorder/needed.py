@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
 from noisetop.events.layout import Events, Layout
-from noisetop.events.records import split
+from noisetop.events.records import Pieces, split
 from noisetop.flight_recorder.retained import last_triggers
 from noisetop.recording.moment import ANY_CPU
 from noisetop.tables.rows import joined, select
@@ -17,34 +16,22 @@ LONGEST_NS = 1_000_000_000
 """An interval that began in a period ends within this after it, else it is not in the period."""
 
 
-class Pieces(NamedTuple):
-    """Records by kind as noisetop.events.records has them, each in some pieces."""
-
-    names: Sequence[Events]
-    triggers: Sequence[Events]
-    waits: Sequence[Events]
-    events: Sequence[Events]
-
-    def needed(self, layout: Layout, cpu: int, start_ns: int, end_ns: int) -> Events:
-        """Names, triggers up to the end, of those from before the start the last of each object;
-        what ran on the CPU from the one moment to the other, and waits for it that ended in
-        between. ANY_CPU: what ran on any."""
-        triggers = [some for one in self.triggers for some in _due(layout, one, start_ns, end_ns)]
-        waits = [_ended(one, cpu, start_ns, end_ns) for one in self.waits]
-        ran = [_ran(one, cpu, start_ns, end_ns) for one in self.events]
-        none = np.empty(0, layout.event)
-        return joined([none, *self.names, *triggers, *waits, *ran])
-
-    def without_triggers(self) -> Pieces:
-        """The same as if nobody had told who acted."""
-        return self._replace(triggers=())
+def needed_of(layout: Layout, pieces: Pieces, cpu: int, start_ns: int, end_ns: int) -> Events:
+    """Names, triggers up to the end, of those from before the start the last of each object; what
+    ran on the CPU from the one moment to the other, and waits for it that ended in between.
+    ANY_CPU: what ran on any."""
+    triggers = [some for one in pieces.triggers for some in _due(layout, one, start_ns, end_ns)]
+    waits = [_ended(one, cpu, start_ns, end_ns) for one in pieces.waits]
+    ran = [_ran(one, cpu, start_ns, end_ns) for one in pieces.events]
+    none = np.empty(0, layout.event)
+    return joined([none, *pieces.names, *triggers, *waits, *ran])
 
 
 def needed_records(layout: Layout, events: Events, cpu: int, start_ns: int, end_ns: int) -> Events:
     """The same of records of all kinds, with all waits."""
     names, triggers, waits, ran = split(layout, events)
     pieces = Pieces([names, waits], [triggers], (), [ran])
-    return pieces.needed(layout, cpu, start_ns, end_ns)
+    return needed_of(layout, pieces, cpu, start_ns, end_ns)
 
 
 def _due(layout: Layout, triggers: Events, start_ns: int, end_ns: int) -> Iterator[Events]:

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from noisetop.events.records import Records
+from noisetop.events.records import Pieces
 from noisetop.flight_recorder.closed_intervals import IntervalFinder
 from noisetop.flight_recorder.detectors import PERIOD_NS, Detector
 from noisetop.flight_recorder.judge import Judge
-from noisetop.flight_recorder.needed import Pieces
 from noisetop.flight_recorder.retained import Retained
 from noisetop.flight_recorder.snapshot_files import Taken
 from noisetop.flight_recorder.window import Chunk, Window
@@ -123,7 +122,7 @@ class FlightRecorder:
         """Takes what came since the last call."""
         self._look_at(self._read(time.monotonic_ns()))
 
-    def take(self, records: Records, until_ns: int) -> None:
+    def take(self, records: Pieces, until_ns: int) -> None:
         """In the place of poll() what somebody else has read: all that ended by a moment."""
         self._look_at(self._note(records, until_ns))
 
@@ -174,7 +173,7 @@ class FlightRecorder:
     def _read(self, until_ns: int) -> Chunk:
         return self._note(self.tracer.read_records(), until_ns)
 
-    def _note(self, records: Records, until_ns: int) -> Chunk:
+    def _note(self, records: Pieces, until_ns: int) -> Chunk:
         chunk = Chunk(records, until_ns, time.monotonic_ns(), self.tracer.counters.read())
         self._window.add(chunk)
         self._unseen.append(chunk)

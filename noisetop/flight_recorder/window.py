@@ -7,28 +7,19 @@ interval needs from before is kept apart (noisetop.flight_recorder.retained).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
-
-import numpy as np
 
 from noisetop.counters.period import Totals
 from noisetop.events.layout import Events
-from noisetop.events.records import Records
-from noisetop.flight_recorder.needed import Pieces
+from noisetop.events.records import Pieces
 from noisetop.flight_recorder.retained import Retained
-
-TRIGGERS = Records._fields.index("triggers")
-_BLOCK_ROWS = 1 << 12
-"""256 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """What one reading of the rings gave."""
 
-    records: Records
+    records: Pieces
     until_ns: int
     """Up to here all that has ended is in this chunk or an earlier one."""
     done_ns: int
@@ -50,38 +41,6 @@ class Cut:
     """Whether the bound in bytes left out what was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A chunk in the window."""
-
-    kinds: tuple[tuple[Events, ...], ...]
-    """Of each kind of records its blocks, in the order of Records."""
-    nbytes: int
-    done_ns: int
-    totals: Totals
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> _Held:
-        kinds = tuple(tuple(blocks_of(some)) for some in chunk.records)
-        return cls(kinds, chunk.records.nbytes, chunk.done_ns, chunk.totals)
-
-    @property
-    def pieces(self) -> Iterator[Events]:
-        return chain.from_iterable(self.kinds)
-
-
-def blocks_of(rows: Events) -> Iterator[Events]:
-    """Copies of bounded size, of which all large ones have the same: what leaves the window makes
-    room for what comes, and the heap does not fall into ever more pieces."""
-    row_bytes, plain = rows.dtype.itemsize, rows.view(np.uint8)
-    most = _BLOCK_ROWS * row_bytes
-    for first in range(0, len(plain), most):
-        part = plain[first : first + most]
-        block = np.empty(most if len(part) > most // 2 else len(part), np.uint8)
-        block[: len(part)] = part
-        yield block[: len(part)].view(rows.dtype)
-
-
 @dataclass(slots=True)
 class Window:
     """Call add() with each chunk, then trim()."""
@@ -93,7 +52,7 @@ class Window:
     """Nothing is kept from before this."""
     totals: Totals
     """As of then."""
-    _chunks: deque[_Held] = field(default_factory=deque)
+    _chunks: deque[Chunk] = field(default_factory=deque)
     _until_ns: int = 0
     """Up to here the newest chunk is complete."""
     _bytes: int = 0
@@ -102,9 +61,10 @@ class Window:
 
     def add(self, chunk: Chunk) -> None:
         """Takes the chunk that follows."""
-        self._chunks.append(_Held.of(chunk))
+        self._chunks.append(chunk)
         self._until_ns = chunk.until_ns
-        self.retained.add_names(chunk.records.names)
+        for names in chunk.records.names:
+            self.retained.add_names(names)
         self._bytes += chunk.records.nbytes
 
     def trim(self, needed_ns: int) -> None:
@@ -117,8 +77,8 @@ class Window:
                 return
             self._limited = not old
             self._chunks.popleft()
-            self._bytes -= first.nbytes
-            self.retained.add_triggers(first.kinds[TRIGGERS])
+            self._bytes -= first.records.nbytes
+            self.retained.add_triggers(first.records.triggers)
             self.start_ns, self.totals = first.done_ns, first.totals
 
     def cut(self, wanted_ns: int) -> Cut:
@@ -132,16 +92,16 @@ class Window:
         pieces = [self.retained.names, self.retained.triggers]
         for number, chunk in enumerate(self._chunks):
             # Names, which are in there, and triggers from before count as well.
-            pieces += chunk.kinds[TRIGGERS] if number < skipped else chunk.pieces
+            pieces += chunk.records.triggers if number < skipped else chunk.records.all
         return Cut(start_ns, totals, tuple(pieces), self._limited and start_ns > wanted_ns)
 
     def recent(self, since_ns: int) -> Pieces:
         """All names, the triggers from before the window, and the chunks that reach beyond a
         moment."""
-        chunks = [chunk.kinds for chunk in self._chunks if chunk.done_ns > since_ns]
-        triggers, waits, events = (
-            [some for kinds in chunks for some in kinds[kind]]
-            for kind in range(TRIGGERS, len(Records._fields))
+        recent = [chunk.records for chunk in self._chunks if chunk.done_ns > since_ns]
+        return Pieces(
+            [self.retained.names],
+            [self.retained.triggers, *(some for one in recent for some in one.triggers)],
+            [some for one in recent for some in one.waits],
+            [some for one in recent for some in one.events],
         )
-        retained = self.retained
-        return Pieces([retained.names], [retained.triggers, *triggers], waits, events)

@@ -17,6 +17,8 @@
 
 #define SPOOL_BLOCK_BYTES (1u << 20)
 #define SPOOL_EARLY_BYTES (64u << 20)
+/* What a burst has needed beyond this goes back to the kernel. */
+#define SPARE_BYTES (16u << 20)
 #define COUNTERS_INTERVAL_NS NS_PER_S
 #define WRITERS_NS 1000000
 #define DRAIN_NICE -15
@@ -73,6 +75,28 @@ static void batch__append(struct drain *d, const struct noise_event *events, siz
 	else
 		d->batched += count;
 	pthread_mutex_unlock(&d->lock);
+}
+
+struct buffer drain__take_batch(struct drain *d)
+{
+	pthread_mutex_lock(&d->lock);
+	struct buffer batch = d->batch;
+	d->batch = d->spare;
+	d->spare = (struct buffer){0};
+	pthread_mutex_unlock(&d->lock);
+	return batch;
+}
+
+void drain__give_back(struct drain *d, struct buffer *batch)
+{
+	pthread_mutex_lock(&d->lock);
+	char *unused = batch->data;
+	if (batch->capacity <= SPARE_BYTES && batch->capacity > d->spare.capacity) {
+		unused = d->spare.data;
+		d->spare = (struct buffer){.data = batch->data, .capacity = batch->capacity};
+	}
+	pthread_mutex_unlock(&d->lock);
+	free(unused);
 }
 
 static void deliver(struct drain *d, const struct noise_event *events, size_t count)
@@ -330,6 +354,7 @@ void drain__destroy(struct drain *d)
 	free(d->baseline);
 	free(d->closing);
 	free(d->batch.data);
+	free(d->spare.data);
 	free(d->staging.data);
 	free(d->open.data);
 	pthread_cond_destroy(&d->wake);

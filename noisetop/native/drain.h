@@ -37,6 +37,7 @@ struct drain {
 	uint64_t window_start_ns; /* 0: the measurement window has not started yet */
 	uint64_t window_end_ns;   /* 0: it has not ended yet */
 	struct buffer batch;
+	struct buffer spare;                 /* memory for the next batch */
 	struct block_file spool;             /* shared under `pass` */
 	struct buffer staging;               /* of the spool file's next write; drain thread only */
 	struct noise_cpu_counters *baseline; /* counters when the window started */
@@ -68,6 +69,9 @@ uint64_t drain__start_window(struct drain *d);
 /* Write what is somebody else's to the spool, between the blocks of the thread. 0 or -errno. */
 int drain__write_head(struct drain *d, const void *head, size_t bytes);
 int drain__append(struct drain *d, uint32_t kind, const void *payload, size_t bytes);
+/* What waits for Python, which gives the memory back: a fresh one would be faulted in anew. */
+struct buffer drain__take_batch(struct drain *d);
+void drain__give_back(struct drain *d, struct buffer *batch);
 /* Counters since the window started, up to now or to its end, one entry per CPU. */
 void drain__counters(struct drain *d, struct noise_cpu_counters *counters);
 

@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "batch.h"
 #include "clock.h"
 #include "open_records.h"
 #include "session.h"
@@ -214,6 +215,15 @@ static PyObject *session_stop_window(PyObject *self, PyObject *unused)
 	return PyLong_FromUnsignedLongLong(t->drain.window_end_ns);
 }
 
+static void give_back(PyObject *self, struct buffer *rows)
+{
+	struct session *session = (struct session *)self;
+	if (session->opened)
+		drain__give_back(&session->tracer.drain, rows);
+	else
+		free(rows->data);
+}
+
 static PyObject *session_read(PyObject *self, PyObject *unused)
 {
 	struct tracer *t = tracer_of(self);
@@ -222,13 +232,8 @@ static PyObject *session_read(PyObject *self, PyObject *unused)
 	Py_BEGIN_ALLOW_THREADS;
 	drain__now(&t->drain);
 	Py_END_ALLOW_THREADS;
-	pthread_mutex_lock(&t->drain.lock);
-	struct buffer batch = t->drain.batch;
-	memset(&t->drain.batch, 0, sizeof(t->drain.batch));
-	pthread_mutex_unlock(&t->drain.lock);
-	PyObject *bytes = PyBytes_FromStringAndSize(batch.data ? batch.data : "", batch.size);
-	free(batch.data);
-	return bytes;
+	struct buffer rows = drain__take_batch(&t->drain);
+	return batch__view(self, &rows, give_back);
 }
 
 /* What is open, as records that end at a moment, or where that is 0 when it was looked at. */
@@ -485,7 +490,7 @@ static PyMethodDef methods[] = {
 	{"stop_window", session_stop_window, METH_NOARGS,
 	 "stop_window() -> int\n\nDrains what happened up to now, then delivers nothing more."},
 	{"read", session_read, METH_NOARGS,
-	 "read() -> bytes\n\nstruct noise_event[] since the last call, up to now."},
+	 "read() -> memoryview\n\nstruct noise_event[] since the last call, up to now."},
 	{"cpu_counters", session_cpu_counters, METH_NOARGS,
 	 "cpu_counters() -> bytes\n\nstruct noise_cpu_counters[], one per CPU: since the window "
 	 "started."},
@@ -527,6 +532,8 @@ int session__add_to(PyObject *module)
 						      "args: (errno, step, libbpf's last message)",
 						      PyExc_Exception, NULL);
 	if (!tracer_error_type || PyModule_AddObjectRef(module, "TracerError", tracer_error_type))
+		return -1;
+	if (batch__prepare())
 		return -1;
 	PyObject *type = PyType_FromSpec(&spec);
 	int err = type ? PyModule_AddObjectRef(module, "Session", type) : -1;

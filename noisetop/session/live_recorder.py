@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from noisetop.errors import UsageError
-from noisetop.events.records import Records
+from noisetop.events.records import Pieces
 from noisetop.events.victim_time import ANY_TASK
 from noisetop.flight_recorder.actions import TRACE, Action
 from noisetop.flight_recorder.hits import HitFiles
@@ -157,7 +157,7 @@ class LiveRecorder:
             worst.contains if worst else _never,
         )
 
-    def _take(self, records: Records, until_ns: int) -> None:
+    def _take(self, records: Pieces, until_ns: int) -> None:
         if self._recorder is None:
             return
         self._recorder.take(records, until_ns)

@@ -26,7 +26,7 @@ from noisetop.errors import NoisetopError
 from noisetop.events.decoder import RecordReader
 from noisetop.events.interruption import Interruptions
 from noisetop.events.layout import Events, Layout
-from noisetop.events.records import Records, split
+from noisetop.events.records import Pieces, split_in_blocks
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import KALLSYMS, SymbolTable, read_kallsyms
 from noisetop.events.task_directory import TaskDirectory
@@ -116,7 +116,7 @@ class Tracer:
     """With ``stacks``: told like ``processes``."""
     other_listeners: OtherListeners = NOBODY
     """Who else listened to the same tracepoints when the programs were attached."""
-    on_records: Callable[[Records, int], None] | None = None
+    on_records: Callable[[Pieces, int], None] | None = None
     """Called by read() with the records as the kernel side wrote them, and with the moment up to
     which nothing is missing. Meanwhile read() delivers what read_records() returns as well."""
     before_stop: Callable[[], None] | None = None
@@ -416,7 +416,7 @@ class Tracer:
         records = joined([*self._ahead, fresh])
         self._ahead.clear()
         if self.on_records is not None:
-            self.on_records(split(self.layout, fresh), complete_ns)
+            self.on_records(split_in_blocks(self.layout, fresh), complete_ns)
         batch = self.reader.take(records, last=bool(self.end_ns), complete_ns=complete_ns)
         table = self.reader.join_triggers(batch)
         if self.layout.task_name is not None and self._names_writer is None:
@@ -427,20 +427,22 @@ class Tracer:
                 self.user_stacks.note(names, batch.triggers.view(self.layout.trigger))
         return table
 
-    def read_records(self) -> Records:
+    def read_records(self) -> Pieces:
         """What was traced since the last call, as the kernel side wrote it, for who decodes it
         later; in the place of read()."""
         records = np.frombuffer(self._session.read(), self.layout.event)
-        kinds = split(self.layout, records)
+        kinds = split_in_blocks(self.layout, records)
         if self.on_records is not None:
             self._ahead.append(records)
             return kinds
         if self.layout.task_name is not None:
-            names = kinds.names.view(self.layout.task_name)
+            none = np.empty(0, self.layout.event)
+            names = joined([none, *kinds.names]).view(self.layout.task_name)
             self.processes.note(names)
             self.processes.news()
             if self.user_stacks is not None:
-                self.user_stacks.note(names, kinds.triggers.view(self.layout.trigger))
+                triggers = joined([none, *kinds.triggers])
+                self.user_stacks.note(names, triggers.view(self.layout.trigger))
         return kinds
 
     def open_records(self) -> tuple[int, Events]:

@@ -48,8 +48,8 @@ def test_they_are_those_of_a_summary_however_the_records_come(
         # Up to the newest record all that has ended is there, CPU by CPU.
         ends = [part["start_ns"][part["cpu"] == cpu][-1:] for cpu in (2, 3)]
         until = min((int(end[0]) for end in ends if len(end)), default=0)
-        found += finder.add(part, min(until, START_NS)).tolist()
-    found += finder.add(rows[:0], 2**62).tolist()
+        found += finder.add([part], min(until, START_NS)).tolist()
+    found += finder.add([rows[:0]], 2**62).tolist()
     intervals = LongestIntervals(max(len(steps), 1))
     intervals.add(rows)
     wanted = [(one.cpu, one.start_ns, one.end_ns, one.noise_ns) for one in intervals.worst()]
@@ -61,9 +61,9 @@ def test_an_interval_that_may_go_on_waits_for_its_end() -> None:
     rows = outermost([(0, 1_000, 2), (GAP_NS - 1, 1_000, 2)])
     finder = IntervalFinder(layout())
     end = int(rows["start_ns"][0] + rows["gross_ns"][0])
-    assert not len(finder.add(rows[:1], end + GAP_NS - 1))
-    assert not len(finder.add(rows[1:], end + 1_500))
-    [one] = finder.add(rows[:0], end + 1_000 + 2 * GAP_NS)
+    assert not len(finder.add([rows[:1]], end + GAP_NS - 1))
+    assert not len(finder.add([rows[1:]], end + 1_500))
+    [one] = finder.add([rows[:0]], end + 1_000 + 2 * GAP_NS)
     assert (one["start_ns"], one["noise_ns"], one["count"]) == (START_NS, 2_000, 2)
 
 
@@ -71,5 +71,5 @@ def test_what_lost_nobody_time_is_none() -> None:
     rows = outermost([(0, 1_000, 2), (5_000, 1_000, 2), (5_000, 1_000, 2)])
     rows["victim_tid"][0] = 0
     rows["flags"][1] = 0
-    assert len(IntervalFinder(layout()).add(rows, 2**62)) == 1
-    assert len(IntervalFinder(layout(), nested=True).add(rows, 2**62)) == 2
+    assert len(IntervalFinder(layout()).add([rows], 2**62)) == 1
+    assert len(IntervalFinder(layout(), nested=True).add([rows], 2**62)) == 2

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from noisetop.events.interruption import Flag
-from noisetop.events.records import split
+from noisetop.events.records import split_in_blocks
 from noisetop.events.task_directory import Details
 from noisetop.flight_recorder.closed_intervals import IntervalFinder
 from noisetop.flight_recorder.detectors import (
@@ -16,7 +16,6 @@ from noisetop.flight_recorder.detectors import (
     TotalDetector,
 )
 from noisetop.flight_recorder.judge import Judge
-from noisetop.flight_recorder.needed import Pieces
 from noisetop.flight_recorder.snapshot_files import written
 from noisetop.flight_recorder.window import Chunk
 from noisetop.recording.moment import GAP, SINGLE, TOTAL
@@ -44,15 +43,11 @@ def wait(at_ns: int, gross_ns: int) -> dict[str, object]:
 
 def chunk(until_ns: int, *rows: dict[str, object]) -> Chunk:
     until_ns += START_NS
-    return Chunk(split(layout(), events(*rows)), until_ns, until_ns, {})
+    return Chunk(split_in_blocks(layout(), events(*rows)), until_ns, until_ns, {})
 
 
 def judge() -> Judge:
     return Judge(layout(), names(), Details(), 0)
-
-
-def pieces(one: Chunk) -> Pieces:
-    return Pieces(*([some] for some in one.records))
 
 
 def test_a_wait_that_nothing_accounts_for_is_a_moment() -> None:
@@ -61,7 +56,7 @@ def test_a_wait_that_nothing_accounts_for_is_a_moment() -> None:
     detector = SingleDetector(layout(), lambda: MS)
     [moment] = detector.add(one, intervals)
     assert (moment.kind, moment.cpu, moment.size_ns) == (SINGLE, 2, 3 * MS)
-    found = judge().longest(2, moment.start_ns, moment.end_ns, pieces(one), MS)
+    found = judge().longest(2, moment.start_ns, moment.end_ns, one.records, MS)
     assert found is not None
     assert (found.start_ns, found.noise_ns) == (START_NS + 100 * MS, 3 * MS)
 
@@ -70,7 +65,7 @@ def test_a_wait_in_which_something_ran_is_no_second_moment() -> None:
     """All of it but the switches: what ran is the noise, once."""
     ran = interrupt(100 * MS + 5_000, 3 * MS - 10_000)
     one = chunk(SECOND, ran, wait(100 * MS, 3 * MS))
-    found = judge().longest(2, START_NS, START_NS + SECOND, pieces(one), MS)
+    found = judge().longest(2, START_NS, START_NS + SECOND, one.records, MS)
     assert found is not None
     assert found.noise_ns == 3 * MS - 10_000
 
@@ -93,7 +88,7 @@ def test_the_worst_short_period_is_found_among_many() -> None:
     [moment] = detector.add(one, intervals)
     assert (moment.kind, moment.size_ns) == (TOTAL, 31 * 40_000)
     totals = judge().totals(
-        2, moment.start_ns, moment.end_ns, pieces(one), least_ns=0, period_ns=10 * MS
+        2, moment.start_ns, moment.end_ns, one.records, least_ns=0, period_ns=10 * MS
     )
     assert len(totals) == 50
     assert max(totals, key=lambda start_ns: totals[start_ns]) == START_NS + 200 * MS
@@ -112,7 +107,7 @@ def test_many_entries_cost_more_than_one_long_interruption() -> None:
     detector = TotalDetector(lambda: 1_000, START_NS, period_ns=10 * MS, per_entry_ns=6_000)
     [moment] = detector.add(one, intervals)
     assert moment.size_ns == 100 * 6_300
-    place = 2, moment.start_ns, moment.end_ns, pieces(one)
+    place = 2, moment.start_ns, moment.end_ns, one.records
     totals = judge().totals(*place, least_ns=0, period_ns=10 * MS, per_entry_ns=6_000)
     assert totals == {START_NS + 100 * MS: 506_000, START_NS + 500 * MS: 630_000}
 
@@ -120,14 +115,14 @@ def test_many_entries_cost_more_than_one_long_interruption() -> None:
 def test_an_interval_belongs_to_the_period_in_which_it_began() -> None:
     one = chunk(SECOND, interrupt(9 * MS, 3 * MS))
     start_ns, end_ns = START_NS, START_NS + 10 * MS - 1
-    totals = judge().totals(2, start_ns, end_ns, pieces(one), least_ns=0, period_ns=10 * MS)
+    totals = judge().totals(2, start_ns, end_ns, one.records, least_ns=0, period_ns=10 * MS)
     assert totals == {START_NS: 3 * MS}
 
 
 def test_each_gap_of_a_probe_is_a_moment() -> None:
     gap = SeenGap(3, START_NS, START_NS + 2 * MS)
     [moment] = GapDetector(lambda: [gap], MS).add(
-        chunk(SECOND), IntervalFinder(layout()).add(events(), 0)
+        chunk(SECOND), IntervalFinder(layout()).add([], 0)
     )
     assert (moment.kind, moment.cpu, moment.size_ns, moment.threshold_ns) == (GAP, 3, 2 * MS, MS)
     assert moment.start_ns < gap.start_ns < gap.end_ns < moment.end_ns

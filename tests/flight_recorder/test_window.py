@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisetop.events.layout import Events
-from noisetop.events.records import split
+from noisetop.events.records import split_in_blocks
 from noisetop.flight_recorder.retained import Retained
 from noisetop.flight_recorder.window import Chunk, Window
 from tests.recordings import FLAGS, events, layout
@@ -17,7 +17,7 @@ RECORD = layout().event.itemsize
 def chunk(number: int, count: int = 1) -> Chunk:
     """One second, with records in it."""
     rows = events(*({"source": "irq", "start_ns": number * SECOND + i} for i in range(count)))
-    return Chunk(split(layout(), rows), (number + 1) * SECOND, (number + 1) * SECOND, {})
+    return Chunk(split_in_blocks(layout(), rows), (number + 1) * SECOND, (number + 1) * SECOND, {})
 
 
 def window(keep_s: int, keep_bytes: int = 1 << 20) -> Window:
@@ -64,8 +64,10 @@ def test_names_and_the_last_trigger_of_each_object_outlive_it() -> None:
         *({**name, "tid": tid, "start_ns": tid} for tid in (5, 6, 5)),
         {"source": "irq", "start_ns": 9},
     )
-    kept.add(Chunk(split(layout(), rows), SECOND, SECOND, {}))
-    kept.add(Chunk(split(layout(), triggers.view(layout().event)), 2 * SECOND, 2 * SECOND, {}))
+    kept.add(Chunk(split_in_blocks(layout(), rows), SECOND, SECOND, {}))
+    kept.add(
+        Chunk(split_in_blocks(layout(), triggers.view(layout().event)), 2 * SECOND, 2 * SECOND, {})
+    )
     for number in range(2, 6):
         kept.add(chunk(number))
         kept.trim(number * SECOND)

@@ -54,7 +54,8 @@ for _ in range(int(sys.argv[2])):
         lambda: join.add((column(), column()), np.zeros((rows, 16), np.uint8).reshape(-1)),
         lambda: join.find((column(), column()), random.choice([True, False]), bytearray(16 * rows)),
         lambda: split_by_kind([random.randbytes(16 * rows)], 16, random.choice([0, 15, 16, -1]),
-                              random.randrange(256), random.randbytes(random.randrange(10))),
+                              random.randrange(256), random.randbytes(random.randrange(10)),
+                              random.choice([-1, 0, 1, 3, 2**59, 2**60])),
     ]
     for call in random.sample(calls, len(calls)) * 2:
         try:

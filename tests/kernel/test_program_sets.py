@@ -68,9 +68,10 @@ def wakers(options: list[str]) -> tuple[int, Counter[int], Counter[int]]:
         tracer.stop_window()
         records = tracer.read_records()
         layout, reader = tracer.layout, tracer.reader
-    reader.read(*records, last=True)
+    reader.read(*records.all, last=True)
     urgent = [tid for tid, name in reader.tasks.items() if name == "urgent"]
-    waits = records.waits[records.waits["flags"] == layout.flags["WAIT"]]
+    waits = np.concatenate(records.waits)
+    waits = waits[waits["flags"] == layout.flags["WAIT"]]
     woken = waits[waits["level"] == list(layout.wait_reasons).index("woken")]
     mine = woken[np.isin(woken["tid"], urgent)]
     who = mine["id"] & np.uint64(0xFFFFFFFF)

@@ -26,8 +26,8 @@ def change():
 threading.Thread(target=change).start()
 for _ in range(int(sys.argv[1])):
     try:
-        for part in split_by_kind([rows.reshape(-1)], 64, 3, 1, bytes([0, 1])):
-            assert len(part) % 64 == 0
+        for blocks in split_by_kind([rows.reshape(-1)], 64, 3, 1, bytes([0, 1]), 4096):
+            assert all(len(block) % 64 == 0 for block in blocks)
     except ValueError as error:
         assert str(error) == "rows changed while they were read"
 done.set()
@@ -36,18 +36,28 @@ done.set()
 
 def test_every_row_goes_where_it_belongs() -> None:
     rows = np.arange(24, dtype=np.uint8).reshape(6, 4)
-    even, odd = split_by_kind([rows[:2].reshape(-1), rows[2:].reshape(-1)], 4, 0, 4, bytes([0, 4]))
-    assert even == rows[::2].tobytes()
-    assert odd == rows[1::2].tobytes()
+    pieces = [rows[:2].reshape(-1), rows[2:].reshape(-1)]
+    even, odd = split_by_kind(pieces, 4, 0, 4, bytes([0, 4]), 2)
+    assert even == [rows[[0, 2]].tobytes(), rows[[4]].tobytes()]
+    assert odd == [rows[[1, 3]].tobytes(), rows[[5]].tobytes()]
+    whole = split_by_kind(pieces, 4, 0, 0, bytes([0]), 3)
+    assert whole == ([bytes(range(12)), bytes(range(12, 24))],)
+    assert split_by_kind(pieces, 4, 0, 0, bytes([1]), 3) == ([],)
+
+
+@pytest.mark.parametrize("block_rows", [0, -1, sys.maxsize])
+def test_blocks_that_cannot_be(block_rows: int) -> None:
+    with pytest.raises(ValueError, match="blocks of rows"):
+        split_by_kind([bytes(8)], 2, 0, 1, bytes([0]), block_rows)
 
 
 def test_rows_of_no_kind_are_left_out() -> None:
-    assert split_by_kind([bytes(range(8))], 2, 0, 0xFF, bytes([2])) == (bytes([2, 3]),)
+    assert split_by_kind([bytes(range(8))], 2, 0, 0xFF, bytes([2]), 9) == ([bytes([2, 3])],)
 
 
 def test_a_piece_that_ends_within_a_row() -> None:
     with pytest.raises(ValueError, match="within a row"):
-        split_by_kind([bytes(7)], 2, 0, 1, bytes([0]))
+        split_by_kind([bytes(7)], 2, 0, 1, bytes([0]), 9)
 
 
 def test_rows_that_change_meanwhile_write_beyond_nothing(thorough: bool) -> None:

@@ -122,19 +122,21 @@ def test_gaps_are_between_two_of_a_group_and_never_negative() -> None:
     assert histogram.sum() == 2
 
 
-@given(st.lists(st.binary(min_size=12, max_size=12)), st.integers(0, 20))
-def test_rows_are_sorted_out_in_their_order(rows: list[bytes], cut: int) -> None:
+@given(st.lists(st.binary(min_size=12, max_size=12)), st.integers(0, 20), st.integers(1, 9))
+def test_rows_are_sorted_out_in_their_order(rows: list[bytes], cut: int, block_rows: int) -> None:
     pieces = [b"".join(rows[:cut]), b"".join(rows[cut:])]
-    found = split_by_kind(pieces, 12, 3, 0x0F, bytes([2, 0, 9]))
-    for kind, some in zip((2, 0, 9), found, strict=True):
-        assert some == b"".join(row for row in rows if row[3] & 0x0F == kind)
+    found = split_by_kind(pieces, 12, 3, 0x0F, bytes([2, 0, 9]), block_rows)
+    for kind, blocks in zip((2, 0, 9), found, strict=True):
+        assert b"".join(blocks) == b"".join(row for row in rows if row[3] & 0x0F == kind)
+        assert all(len(block) == 12 * block_rows for block in blocks[:-1])
+        assert all(blocks)
 
 
 def test_a_piece_of_a_row_is_refused() -> None:
     with pytest.raises(ValueError, match="ends within a row"):
-        split_by_kind([bytes(24), bytes(13)], 12, 0, 1, b"\0")
+        split_by_kind([bytes(24), bytes(13)], 12, 0, 1, b"\0", 1)
     with pytest.raises(ValueError, match="a byte of the row"):
-        split_by_kind([bytes(24)], 12, 12, 1, b"\0")
+        split_by_kind([bytes(24)], 12, 12, 1, b"\0", 1)
 
 
 def book_of(entries: list[tuple[int, int]], cuts: list[int], recent_ns: int = 1 << 62) -> Any:

@@ -7,7 +7,8 @@
 
 static PyMethodDef methods[] = {
 	{"split_by_kind", tables_split_by_kind, METH_VARARGS,
-	 "split_by_kind(pieces, row_bytes, at, mask, kinds) -> tuple[bytes, ...]\n\nRows by kind."},
+	 "split_by_kind(pieces, row_bytes, at, mask, kinds, block_rows) -> tuple[list[bytes], ...]"
+	 "\n\nRows by kind."},
 	{"add_up", tables_add_up, METH_VARARGS,
 	 "add_up((groups, durations, starts), sums, histogram) -> None"},
 	{"flatten", tables_flatten, METH_VARARGS,
