@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copyreg import dispatch_table
 from dataclasses import fields, is_dataclass, replace
 from operator import attrgetter
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from noisetop.counters.section import Section, sections
 from noisetop.events.task_directory import TaskDirectory
-from noisetop.summary.summary import Summary
+from noisetop.summary.summary import CpuSummary, SourceSummary, Summary
 from noisetop.tables.histogram import Counts
 
 _LEVEL = 1
@@ -48,6 +48,8 @@ class _Reducers(dict[type, Callable[[Any], Any]]):
             self[cls] = lambda one: (_section, (type(one).__name__,))
         elif is_dataclass(cls):
             self[cls] = _by_fields(cls)
+        elif issubclass(cls, tuple):
+            self[cls] = lambda one: (cls, tuple(one))
         else:
             raise KeyError(cls)  # pickle knows it
         return self[cls]
@@ -60,6 +62,17 @@ def _by_fields(cls: type) -> Callable[[Any], Reduced]:
         return lambda _: (cls, ())
     values = attrgetter(*names)
     return lambda one: (cls, values(one) if len(names) > 1 else (values(one),))
+
+
+def _by_columns(cpu: CpuSummary) -> Reduced:
+    """Sources are most of a summary, and a field of all of them takes less than all of each."""
+    columns = tuple(zip(*map(_SOURCE_FIELDS, cpu.sources), strict=True))
+    return _cpu, (columns, *_CPU_FIELDS(cpu))
+
+
+def _cpu(columns: Sequence[Sequence[Any]], *others: Any) -> CpuSummary:
+    sources = tuple(SourceSummary(*row) for row in zip(*columns, strict=True))
+    return CpuSummary(sources=sources, **dict(zip(_CPU_NAMES, others, strict=True)))
 
 
 def _section(name: str) -> Section[Any, Any]:
@@ -81,6 +94,10 @@ def _counts(length: int, places: bytes, counts: bytes) -> Counts:
     return found
 
 
+_CPU_NAMES = [one.name for one in fields(CpuSummary) if one.name != "sources"]
+_CPU_FIELDS = attrgetter(*_CPU_NAMES)
+_SOURCE_FIELDS = attrgetter(*(one.name for one in fields(SourceSummary)))
 _NOBODY = TaskDirectory()
 _REDUCERS = _Reducers(dispatch_table)
 _REDUCERS[np.ndarray] = _histogram
+_REDUCERS[CpuSummary] = _by_columns

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -153,12 +154,15 @@ class CpuSummary:
     @property
     def external(self) -> tuple[SourceSummary, ...]:
         """Sources that are not self-inflicted."""
-        return tuple(one for one in self.sources if one.is_external)
+        # As SourceSummary.is_external, which costs a call for each: views ask for all CPUs.
+        return tuple(
+            [one for one in self.sources if one.origin is not Origin.SELF and not one.aside]
+        )
 
     @property
     def external_ns(self) -> int:
         """Noise of the external sources: the headline, exact."""
-        return sum(one.net_ns for one in self.external)
+        return sum([one.net_ns for one in self.external])
 
     @property
     def cost_ns(self) -> int | None:
@@ -193,13 +197,12 @@ class CpuSummary:
 
     def by_class(self) -> dict[str, ClassTotal]:
         """Totals of each class that occurred."""
-        totals: dict[str, ClassTotal] = {}
-        for source in self.sources:
-            before = totals.get(source.source.noise_class, ClassTotal(0, 0))
-            totals[source.source.noise_class] = ClassTotal(
-                before.count + source.count, before.net_ns + source.net_ns
-            )
-        return totals
+        sums: dict[str, list[int]] = {}
+        for one in self.sources:
+            total = sums.setdefault(one.source.path[0], [0, 0])
+            total[0] += one.count
+            total[1] += one.net_ns
+        return {name: ClassTotal(*total) for name, total in sums.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,19 +288,20 @@ def _merged(parts: Iterable[SourceSummary]) -> tuple[SourceSummary, ...]:
 def merge(parts: Sequence[SourceSummary]) -> SourceSummary:
     """The sum of summaries, under the name of the one with the longest interruption, of equally
     long ones the earliest."""
-    worst = max(parts, key=lambda part: (part.max_ns, -part.max_start_ns))
+    max_ns = max([part.max_ns for part in parts])
+    worst = min([one for one in parts if one.max_ns == max_ns], key=attrgetter("max_start_ns"))
     return SourceSummary(
         source=worst.source,
-        count=sum(part.count for part in parts),
-        net_ns=sum(part.net_ns for part in parts),
+        count=sum([part.count for part in parts]),
+        net_ns=sum([part.net_ns for part in parts]),
         max_ns=worst.max_ns,
         max_start_ns=worst.max_start_ns,
-        idle_count=sum(part.idle_count for part in parts),
-        idle_ns=sum(part.idle_ns for part in parts),
-        histogram=np.sum([part.histogram for part in parts], axis=0),
+        idle_count=sum([part.idle_count for part in parts]),
+        idle_ns=sum([part.idle_ns for part in parts]),
+        histogram=np.add.reduce([part.histogram for part in parts]),
         triggers=largest_first(one for part in parts for one in part.triggers),
         origin=worst.origin,
-        entries=sum(part.entries for part in parts),
+        entries=sum([part.entries for part in parts]),
         entry=shared_entry([(part.entries, part.entry) for part in parts]),
         tasks=largest_first(one for part in parts for one in part.tasks),
         aside=worst.aside,

@@ -41,9 +41,15 @@ class Severity:
     @property
     def style(self) -> Style:
         """Of a text about it."""
-        return Style(color=self.colour)
+        return _style(self.colour)
 
 
+@cache
+def _style(colour: str) -> Style:
+    return Style(color=colour)
+
+
+@cache
 def _hex(rgb: Rgb) -> str:
     return "#{:02x}{:02x}{:02x}".format(*rgb)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from rich.style import Style
@@ -75,7 +77,9 @@ class CpuTable(LineTable[CpuRow], Panel[Period | None]):
         shares = self.history.shares(row.cpu.cpu, _HISTORY_WIDTH)
         bars = self._bars(row)[_HISTORY_WIDTH - len(shares) :]
         parts: list[tuple[str, str | Style]] = [(" " * (_HISTORY_WIDTH - len(shares)), "")]
-        parts += [(bar, severity_of(share).style) for bar, share in zip(bars, shares, strict=True)]
+        severities = [severity_of(share) for share in shares]
+        for same, run in groupby(zip(bars, severities, strict=True), key=itemgetter(1)):
+            parts.append(("".join(bar for bar, _ in run), same.style))
         severity = _severity(row)
         return [*parts, (f" {severity.mark}", severity.style)]
 
@@ -105,7 +109,8 @@ class CpuTable(LineTable[CpuRow], Panel[Period | None]):
         self._sections_seen |= {
             column.name
             for column in section_columns()
-            if any(column.value(row) is not None for row in (total, *rows))
+            if column.name not in self._sections_seen
+            and any(column.value(row) is not None for row in (total, *rows))
         }
         self._calibrated |= everywhere.external_cost_ns is not None
         self.show(rows, total if len(rows) > 1 else None, self._columns_now())
