@@ -194,7 +194,7 @@ class FlightRecorder:
         """With what in it is external; None: too little is."""
         if moment.kind not in (SINGLE, TOTAL):
             return moment
-        recent = self._window.recent(moment.start_ns - _SLACK_NS)
+        recent = self._window.recent(moment.start_ns, _SLACK_NS)
         place = moment.cpu, moment.start_ns, moment.end_ns
         if moment.kind == TOTAL:
             return self._worst_period(moment, recent)

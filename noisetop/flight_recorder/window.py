@@ -95,13 +95,16 @@ class Window:
             pieces += chunk.records.triggers if number < skipped else chunk.records.all
         return Cut(start_ns, totals, tuple(pieces), self._limited and start_ns > wanted_ns)
 
-    def recent(self, since_ns: int) -> Pieces:
-        """All names, the triggers from before the window, and the chunks that reach beyond a
-        moment."""
-        recent = [chunk.records for chunk in self._chunks if chunk.done_ns > since_ns]
+    def recent(self, start_ns: int, before_ns: int) -> Pieces:
+        """All names; what ended after a moment; triggers since ``before_ns`` earlier, and those
+        from before the window."""
+        told, ended = (
+            [chunk.records for chunk in self._chunks if chunk.done_ns > since_ns]
+            for since_ns in (start_ns - before_ns, start_ns)
+        )
         return Pieces(
             [self.retained.names],
-            [self.retained.triggers, *(some for one in recent for some in one.triggers)],
-            [some for one in recent for some in one.waits],
-            [some for one in recent for some in one.events],
+            [self.retained.triggers, *(some for one in told for some in one.triggers)],
+            [some for one in ended for some in one.waits],
+            [some for one in ended for some in one.events],
         )
