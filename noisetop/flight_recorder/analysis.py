@@ -23,7 +23,8 @@ from noisetop.recording.thread_accounts import PeriodAccount
 from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.max_single import LongestIntervals, NoiseInterval
 from noisetop.summary.recorded import cpu_victims_of, summary_from
-from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.summarizer import Summarizer
+from noisetop.summary.summary import Summary
 from noisetop.summary.worst import interruption_of, without_aside
 from noisetop.tables.rows import joined, select
 

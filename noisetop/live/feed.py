@@ -24,7 +24,8 @@ from noisetop.machine.topology import CpuPlace, places_of
 from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.fold import folded
 from noisetop.summary.short_lived import StartedTasks
-from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.summarizer import Summarizer
+from noisetop.summary.summary import Summary
 from noisetop.summary.worst import WorstInterruption, is_aside
 from noisetop.tables.rows import joined
 from noisetop.tracing.stopper import Stopper

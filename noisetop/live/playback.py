@@ -23,7 +23,8 @@ from noisetop.recording.thread_accounts import PeriodAccount
 from noisetop.recording.time_index import TimeIndex
 from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.recorded import cpu_victims_of
-from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.summarizer import Summarizer
+from noisetop.summary.summary import Summary
 from noisetop.summary.worst import WorstInterruption, longest_external, summarize_with_worst
 
 _PREFIX_EVERY = 32

@@ -10,7 +10,8 @@ from noisetop.counters.calibration import Calibration, EntryCost
 from noisetop.events.interruption import Source
 from noisetop.events.origin import Origin
 from noisetop.events.trigger import Trigger
-from noisetop.summary.summary import SourceSummary, Summarizer, Total, merge
+from noisetop.summary.summarizer import Summarizer, Total
+from noisetop.summary.summary import SourceSummary, merge
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from noisetop.errors import UsageError
 from noisetop.recording.recording import Recording
 from noisetop.summary.cpu_victim import GIVEN, Claims, CpuVictim, CpuVictims
-from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.summarizer import Summarizer
+from noisetop.summary.summary import Summary
 from noisetop.text.sanitize import printable
 
 VICTIM_OF_FILE = "the program that the watched CPUs were there for; default: as recorded"

@@ -17,7 +17,8 @@ from noisetop.recording.recording import Recording
 from noisetop.summary.cpu_victim import CpuVictims, SetAside
 from noisetop.summary.max_single import HOLD_NS, LongestIntervals, NoiseInterval
 from noisetop.summary.recorded import summary_from
-from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.summarizer import Summarizer
+from noisetop.summary.summary import Summary
 from noisetop.tables.rows import joined, select
 
 WORST_KEPT = 10

@@ -17,7 +17,7 @@ import pytest
 
 from noisetop.events.interruption import SIDE_LEVEL, Interruptions
 from noisetop.machine import system
-from noisetop.summary.summary import Summarizer
+from noisetop.summary.summarizer import Summarizer
 from noisetop.tracing.target import Target
 from tests.kernel import faulting
 from tests.kernel.loads import PATIENCE_S, prepared, stop

@@ -24,7 +24,8 @@ from noisetop.machine.proc_interrupts import softirq_names
 from noisetop.recording.raw_file import SpoolWriter, read_spool
 from noisetop.recording.recording import Recording
 from noisetop.summary.recorded import summary_of
-from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.summarizer import Summarizer
+from noisetop.summary.summary import Summary
 from noisetop.summary.trigger_totals import TriggerSummary
 from noisetop.tracing.program_sets import program_set
 from noisetop.tracing.target import Target

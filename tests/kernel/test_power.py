@@ -14,7 +14,7 @@ import pytest
 from noisetop.counters.hardware import HARDWARE
 from noisetop.events.interruption import SIDE_LEVEL
 from noisetop.machine import system
-from noisetop.summary.summary import Summarizer
+from noisetop.summary.summarizer import Summarizer
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel.program import bpftool

@@ -9,7 +9,7 @@ from itertools import islice
 from noisetop.events.interruption import OTHER, OTHER_TID, Source
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.victim_time import folded
-from noisetop.summary.summary import Summarizer
+from noisetop.summary.summarizer import Summarizer
 from tests.live.made_up_tracer import CPU, RAN_NS, VICTIM, MadeUpTracer, samples
 
 TASKS = 1_000

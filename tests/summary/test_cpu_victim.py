@@ -15,7 +15,8 @@ from noisetop.events.victim_time import VictimTime
 from noisetop.summary.as_dict import summary_as_dict
 from noisetop.summary.cpu_victim import BOUND, CONTENTION, GIVEN, MOSTLY, VICTIM, Claims, CpuVictim
 from noisetop.summary.recorded import check_victim, say_victim
-from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.summarizer import Summarizer
+from noisetop.summary.summary import Summary
 from tests.recordings import START_NS, interruption, recording, table
 
 SECOND_NS = 1_000_000_000

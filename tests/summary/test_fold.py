@@ -11,7 +11,8 @@ from noisetop.counters.calibration import NONE
 from noisetop.events.interruption import OTHER, Flag, Interruptions, Source
 from noisetop.events.trigger import Trigger
 from noisetop.summary.fold import folded
-from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.summarizer import Summarizer
+from noisetop.summary.summary import Summary
 from tests.recordings import (
     FAULTS,
     SOURCES,

@@ -10,7 +10,8 @@ from noisetop.events.task_names import TaskInfo
 from noisetop.events.trigger import Trigger
 from noisetop.summary import short_lived
 from noisetop.summary.short_lived import STARTED, ShortLived, StartedTasks
-from noisetop.summary.summary import Summarizer, Summary
+from noisetop.summary.summarizer import Summarizer
+from noisetop.summary.summary import Summary
 from tests.recordings import START_NS, interruption, table
 
 SCRIPT = 7

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from noisetop.counters.losses import Losses
 from noisetop.events.interruption import Interruptions
 from noisetop.events.trigger import Trigger
-from noisetop.summary.summary import ClassTotal, Summarizer, Summary
+from noisetop.summary.summarizer import Summarizer
+from noisetop.summary.summary import ClassTotal, Summary
 from noisetop.tables.histogram import BUCKETS, bucket_of
 from tests.recordings import SOURCES, START_NS, TRIGGERS, interruption, nested_tables, table
 
