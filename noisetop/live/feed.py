@@ -18,6 +18,7 @@ from noisetop.live.causes import LiveCauses
 from noisetop.live.period_split import PeriodSplitter
 from noisetop.live.sample import Sample
 from noisetop.live.worst_moments import WorstMoments
+from noisetop.machine.allocation import HeapTrimmer
 from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import process_ids, task_exists, topology
 from noisetop.machine.topology import CpuPlace, places_of
@@ -97,6 +98,7 @@ class TracerFeed:
     _moments_wanted: threading.Event = field(default_factory=threading.Event)
     _claims: Claims = field(init=False)
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
+    _heap: HeapTrimmer = field(default_factory=HeapTrimmer)
     _living: int = 0
     """Tasks whose names could not be forgotten last."""
 
@@ -175,6 +177,7 @@ class TracerFeed:
         )
         waits.clear()
         self._bound_memory(total.of(CALIBRATION))
+        self._heap.trim(now_ns)
         return sample
 
     def _worst(self, whose: CpuVictims) -> tuple[WorstInterruption, ...] | None:

@@ -19,12 +19,12 @@ from noisetop.counters.other_listeners import OTHER_LISTENERS
 from noisetop.errors import UsageError
 from noisetop.events.symbols import read_kallsyms
 from noisetop.machine import affinity
+from noisetop.machine.allocation import give_back_memory
 from noisetop.machine.files import Files
 from noisetop.machine.find_tasks import find_task
 from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import nohz_full_cpus, online_cpus
 from noisetop.recording.recording import Recording
-from noisetop.session.allocation import give_back_memory
 from noisetop.session.caller import calling_user
 from noisetop.session.capture import Capture
 from noisetop.session.notice import notice
