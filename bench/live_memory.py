@@ -1,5 +1,6 @@
 """``python -m bench.live_memory --minutes 60``: the memory of the dashboard in tmux, every
-minute, with all that it keeps of the past full. Fails where it grows."""
+minute, with all that it keeps of the past full. Fails where it grows. With ``--storm`` tasks under
+ever new names take the watched CPU."""
 
 from __future__ import annotations
 
@@ -8,13 +9,14 @@ import re
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
+from bench.exporter_load import STORM, load, watched_and_other
 from bench.tmux import in_tmux
 from noisetop.live.noise_columns import KEPT
-from noisetop.machine.system import online_cpus
 
 _SIZE = 200, 50
 _FASTEST = ("+", "+")
@@ -31,14 +33,18 @@ def _rss_kib(pid: int) -> int:
     return int(re.findall(r"VmRSS:\s+(\d+)", status)[0])
 
 
-def _course(minutes: int) -> list[int]:
+def _course(minutes: int, *, storm: bool) -> list[int]:
     """KiB at the end of each minute."""
-    program = Path(sys.executable).with_name("noisetop")
-    argv = [program, "-c", str(max(online_cpus()))]
+    program, (cpu, _) = Path(sys.executable).with_name("noisetop"), watched_and_other()
+    argv = [program, "-c", str(cpu)]
     found = []
     print("minute,rss_kib", flush=True)
-    with tempfile.TemporaryDirectory() as folder, in_tmux(Path(folder), argv, _SIZE) as tmux:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        tmux = stack.enter_context(in_tmux(folder, argv, _SIZE))
         time.sleep(5)
+        if storm:
+            stack.enter_context(load(STORM, cpu))
         for key in _FASTEST:
             tmux.press(key)
         for minute in range(1, minutes + 1):
@@ -54,8 +60,9 @@ def main() -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[2].strip())
     parser.add_argument("--minutes", type=int, default=60)
-    minutes = parser.parse_args().minutes
-    found = np.array(_course(minutes)[int(_FULL_AFTER) :])
+    parser.add_argument("--storm", action="store_true", help="beside tasks under ever new names")
+    args = parser.parse_args()
+    found = np.array(_course(args.minutes, storm=args.storm)[int(_FULL_AFTER) :])
     if len(found) < 6:
         print(f"no verdict: all is full after {_FULL_AFTER:.0f} minutes; give --minutes 60")
         return 1
