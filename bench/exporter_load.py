@@ -49,6 +49,11 @@ while os.getppid() != 1:
 """
 
 
+def end_cleanly() -> None:
+    """SIGTERM ends what was started as well: a load in the background runs for ever otherwise."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
 def watched_and_other() -> tuple[int, int]:
     """The last CPU, and the one for everything else. Raises NoisetopError where there is none."""
     *others, cpu = online_cpus()

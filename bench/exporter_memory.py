@@ -21,6 +21,7 @@ from bench.exporter_load import (
     SPIN,
     STORM,
     TURNS,
+    end_cleanly,
     load,
     lost_records,
     running_exporter,
@@ -89,6 +90,7 @@ def main() -> int:
     parser.add_argument("minutes", type=float)
     parser.add_argument("--starved", action="store_true", help="with nine competitors for its CPU")
     args = parser.parse_args()
+    end_cleanly()
     cpu, other = watched_and_other()
     with ExitStack() as stack:
         pid = stack.enter_context(running_exporter(cpu))

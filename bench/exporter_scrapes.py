@@ -25,6 +25,7 @@ from bench.exporter_load import (
     PORT,
     SPIN,
     STORM,
+    end_cleanly,
     load,
     running_exporter,
     series_count,
@@ -146,6 +147,7 @@ def _interrupts(cpu: int, per_s: int) -> Counter[str]:
 def main() -> int:
     """0 where all limits hold."""
     seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 120
+    end_cleanly()
     cpu, other = watched_and_other()
     bind([other])
     with running_exporter(cpu):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.exporter_load import STORM, load, watched_and_other
+from bench.exporter_load import STORM, end_cleanly, load, watched_and_other
 from bench.tmux import in_tmux
 from noisetop.live.noise_columns import KEPT
 
@@ -62,6 +62,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=int, default=60)
     parser.add_argument("--storm", action="store_true", help="beside tasks under ever new names")
     args = parser.parse_args()
+    end_cleanly()
     found = np.array(_course(args.minutes, storm=args.storm)[int(_FULL_AFTER) :])
     if len(found) < 6:
         print(f"no verdict: all is full after {_FULL_AFTER:.0f} minutes; give --minutes 60")

@@ -37,6 +37,8 @@ ALWAYS_SHOWN = CLASSES[:6]
 """Classes that stable output has columns for, whether they occur or not."""
 
 _BY_WIDTH = 26
+_LABELS = 4096
+"""Labels that are remembered: those of some views. Anybody can start tasks under ever new names."""
 _NONE = ClassTotal(0, 0)
 
 
@@ -69,13 +71,13 @@ class SourceRow:
     else net time."""
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=_LABELS)
 def label_of(source: Source) -> str:
     """The path of a source in one line, harmless on a terminal."""
     return printable(source.label)
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=_LABELS)
 def trigger_label(trigger: Trigger) -> str:
     """Who did it and where, in one line, harmless on a terminal."""
     if not trigger.label:

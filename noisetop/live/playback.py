@@ -66,8 +66,6 @@ class Playback:
             read_ns = self._index.until_ns - recording.start_ns
             progress(min(max(read_ns / max(recording.duration_ns, 1), 0.0), 1.0))
         recording.damage = read.damage
-        if accounts is not None:
-            accounts.begin(recording.start_ns)
         self._total = len(self.periods), self.accounted, summarizer
 
     def find_worst(self) -> None:
@@ -93,9 +91,11 @@ class Playback:
         return len(self._accounts) if self.recording.accounts else len(self.periods)
 
     def account_next(self) -> None:
-        """Tells it of one period more; there must be one."""
+        """Tells it of one period more; there must be one, and all is loaded."""
         accounts, number = self.recording.accounts, len(self._accounts)
         assert accounts is not None
+        if not number:
+            accounts.begin(self.recording.start_ns)
         end_ns = self.periods.bounds_ns[number + 1]
         self._accounts.append(
             accounts.account(
