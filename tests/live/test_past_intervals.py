@@ -27,16 +27,12 @@ def test_the_oldest_go_by_number_and_by_size() -> None:
     assert past.get(100) is None
 
 
-def test_the_oldest_go_by_size_and_the_newest_stays() -> None:
+def test_the_oldest_go_by_size() -> None:
     large = summary(cpu(1, *(source("irq", str(one)) for one in range(600))))
     past = PastIntervals(most_bytes=5 * len(packed(large)) // 2)
     for number in range(4):
         past.put(number, large)
     assert [past.get(number) == large for number in range(4)] == [False, False, True, True]
-    past = PastIntervals(most_bytes=1)
-    past.put(0, large)
-    past.put(1, large)
-    assert (past.get(0), past.get(1)) == (None, large)
 
 
 def test_the_directory_is_that_of_the_trace() -> None:
