@@ -2,13 +2,15 @@
 /*
  * A victim under a steady load, and what takes its CPU once, at a moment of somebody's choice.
  *
- *     spikes victim CPU OTHER_CPU        spins on CPU, is interrupted 1000 times a second from OTHER_CPU
+ *     spikes victim CPU OTHER_CPU        spins on CPU for 45 ms of 50, is interrupted 1000 times a
+ *                                        second from OTHER_CPU
  *     spikes fifo CPU MICROSECONDS       a real-time task takes CPU for so long
  *     spikes ipi OTHER_CPU MICROSECONDS CPU   interrupts CPU from OTHER_CPU as often as it can
  *     spikes timers CPU COUNT            so many timers that were armed on CPU expire there at once
  *
- * Each says "ready", and all but the victim wait for a line on stdin, act, and say when that began
- * and ended (CLOCK_MONOTONIC, ns) and how often it acted. They end with their stdin.
+ * Each says "ready", and all but the victim wait for a line on stdin, act where the victim works
+ * next, and say when that began and ended (CLOCK_MONOTONIC, ns) and how often it acted. They end
+ * with their stdin.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,8 +31,9 @@
 
 #define NSEC_PER_SEC 1000000000ull
 #define STEADY_NS 1000000
-#define SHIFT_NS 45000000 /* then the victim rests: what the kernel has to do on its CPU is done */
-#define REST_NS 5000000
+#define TURN_NS 50000000 /* of the victim, by the clock, so that others know where it is in one */
+#define SHIFT_NS 45000000 /* then it rests: what the kernel has to do on its CPU is done */
+#define STRIKE_NS 10000000 /* in a turn: what strikes a victim that rests takes nothing from it */
 #define MOST_TIMERS 20000
 #define AT_ONCE 32 /* so that arming them is no spike itself */
 #define BETWEEN_NS 2000000
@@ -70,18 +73,30 @@ static void be(const char *name, int cpu, int priority)
 	check(!sched_setscheduler(0, SCHED_FIFO, &param), "SCHED_FIFO");
 }
 
-static void spin(uint64_t ns)
+static void spin_until(uint64_t ns)
 {
-	for (uint64_t until = now_ns() + ns; now_ns() < until;)
+	while (now_ns() < ns)
 		;
+}
+
+static uint64_t next_turn(uint64_t ns)
+{
+	return (ns / TURN_NS + 1) * TURN_NS;
+}
+
+/* The next moment from ns on at which the victim works. */
+static uint64_t next_strike(uint64_t ns)
+{
+	uint64_t strike = ns / TURN_NS * TURN_NS + STRIKE_NS;
+	return strike < ns ? strike + TURN_NS : strike;
 }
 
 static void *suffer(void *cpu)
 {
 	be("spun-on", *(int *)cpu, 1);
-	for (;;) {
-		spin(SHIFT_NS);
-		sleep_until(now_ns() + REST_NS);
+	for (uint64_t turn = next_turn(now_ns());; turn = next_turn(now_ns())) {
+		sleep_until(turn);
+		spin_until(turn + SHIFT_NS);
 	}
 	return NULL;
 }
@@ -143,7 +158,8 @@ static void make_timers(long count)
 /* When they expire: each nap may take half as long again. */
 static uint64_t arm_timers(long count)
 {
-	uint64_t due = now_ns() + (count / AT_ONCE + 1) * (BETWEEN_NS + BETWEEN_NS / 2) + AHEAD_NS;
+	uint64_t armed = now_ns() + (count / AT_ONCE + 1) * (BETWEEN_NS + BETWEEN_NS / 2);
+	uint64_t due = next_strike(armed + AHEAD_NS);
 	struct itimerspec once = {.it_value = {due / NSEC_PER_SEC, due % NSEC_PER_SEC}};
 	for (long i = 0; i < count; i++) {
 		check(!timer_settime(timers[i], TIMER_ABSTIME, &once, NULL), "timer_settime");
@@ -155,18 +171,19 @@ static uint64_t arm_timers(long count)
 
 static void act(const char *kind, long amount, int counter)
 {
-	uint64_t start = now_ns(), end;
+	uint64_t start, end;
 	long done = 1;
 	if (!strcmp(kind, "timers")) {
-		start = arm_timers(amount);
+		start = end = arm_timers(amount);
 		done = amount;
 		sleep_until(start + AFTERWARDS_NS);
-		end = start;
-	} else if (!strcmp(kind, "ipi")) {
-		done = read_for(counter, amount * 1000);
-		end = now_ns();
 	} else {
-		spin(amount * 1000);
+		sleep_until(next_strike(now_ns()));
+		start = now_ns();
+		if (!strcmp(kind, "ipi"))
+			done = read_for(counter, amount * 1000);
+		else
+			spin_until(start + amount * 1000);
 		end = now_ns();
 	}
 	printf("%llu %llu %ld\n", (unsigned long long)start, (unsigned long long)end, done);
