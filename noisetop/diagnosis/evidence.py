@@ -38,7 +38,7 @@ from noisetop.events.trigger import Trigger, UserStacks
 from noisetop.events.waits import TaskWait
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording
-from noisetop.summary.cost import cost_of, entries_in, entry_kind
+from noisetop.summary.cost import cost_of, entry_kind
 from noisetop.summary.cpu_victim import CpuVictims, never_accused
 from noisetop.summary.recorded import cpu_victims_of
 from noisetop.summary.short_lived import ShortLived, StartedTasks
@@ -106,6 +106,8 @@ class Share:
     """Whether it delayed a victim with real-time priority."""
     entries: int = 0
     """Those of ``count`` that carry the cost of an entry into the kernel or of a switch."""
+    cold: int = 0
+    """Those of ``entries`` that are cold."""
     entry: EntryCost | None = None
     """That cost; None: not calibrated."""
     tasks: tuple[TriggerSummary, ...] = ()
@@ -135,7 +137,7 @@ class Share:
     @property
     def rank_ns(self) -> int:
         """What it counts with: the estimate of its cost where that is known, else its noise."""
-        cost_ns = cost_of(self.net_ns, self.entries, self.entry)
+        cost_ns = cost_of(self.net_ns, self.entries, self.cold, self.entry)
         return self.net_ns if cost_ns is None else cost_ns
 
     def part(self, tasks: tuple[TriggerSummary, ...]) -> Share:
@@ -148,7 +150,8 @@ class Share:
             max_ns=(largest := max(task.max_ns for task in tasks)),
             max_start_ns=self.max_start_ns if largest == self.max_ns else 0,
             blocks_ns=tuple(ns * net_ns // max(self.net_ns, 1) for ns in self.blocks_ns),
-            entries=sum(entries_in(one.net_ns, one.cost_ns, self.entry) for one in tasks),
+            entries=sum(task.entries for task in tasks),
+            cold=sum(task.cold for task in tasks),
             tasks=tasks,
         )
 
@@ -415,6 +418,7 @@ class Collector:
             origin=Origin(whose % _URGENT),
             urgent=bool(whose & _URGENT),
             entries=totals.entries,
+            cold=totals.cold,
             entry=entry,
             tasks=totals.tasks,
             user=bool(whose & _USER),

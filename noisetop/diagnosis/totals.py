@@ -41,6 +41,8 @@ class GroupTotals:
     max_start_ns: int
     entries: int
     """Those that carry the cost of an entry into the kernel or of a switch."""
+    cold: int
+    """Those of ``entries`` that are cold."""
     blocks_ns: tuple[int, ...]
     tasks: tuple[TriggerSummary, ...]
     """Of threads those that ran, by the ``tid`` of what stands for a trigger."""
@@ -68,6 +70,7 @@ class Totals:
     _keys: list[GroupKey] = field(default_factory=list)
     _sums: Sums = field(default_factory=no_sums)
     _entries: Index = field(default_factory=lambda: np.zeros(0, np.int64))
+    _cold: Index = field(default_factory=lambda: np.zeros(0, np.int64))
     _blocks_ns: Index = field(init=False)
     _groups: Groups = field(default_factory=lambda: Groups(5))
     _by_task: TriggerTotals = field(default_factory=lambda: TriggerTotals(TASKS))
@@ -83,11 +86,13 @@ class Totals:
             self._keys.append(GroupKey(*(int(column[row]) for column in columns)))
         self._grow()
         add_up((groups, table["net_ns"], table["start_ns"]), self._sums, None)
-        carries = table["flags"] & Flag.ENTRY != 0
+        carries, cold = table["flags"] & Flag.ENTRY != 0, table["flags"] & Flag.COLD != 0
         self._entries = counted(self._entries, groups[carries], len(self._keys))
-        ran = select(table, places.threads)
-        rows, entered = groups[places.threads], carries[places.threads]
-        self._by_task.add(rows, ran["tid"], ran["net_ns"], entered)
+        self._cold = counted(self._cold, groups[cold], len(self._keys))
+        ran, is_thread = select(table, places.threads), places.threads
+        self._by_task.add(
+            groups[is_thread], ran["tid"], ran["net_ns"], carries[is_thread], cold[is_thread]
+        )
         if self.blocks:
             cells = groups.astype(np.int64) * self.blocks + places.block
             np.add.at(self._blocks_ns.reshape(-1), cells, table["net_ns"].astype(np.int64))
@@ -105,18 +110,18 @@ class Totals:
         """All that was added so far, with the cost of an entry of each group; in ``wall_ns`` on
         each CPU, see fitting()."""
         rows = [
-            Entries(key.cpu, net_ns, count, entry_of(key))
-            for key, net_ns, count in zip(
-                self._keys, self._sums[:, TOTAL].tolist(), self._entries.tolist(), strict=True
+            Entries(key.cpu, net_ns, count, cold, entry_of(key))
+            for key, net_ns, count, cold in zip(
+                self._keys,
+                self._sums[:, TOTAL].tolist(),
+                self._entries.tolist(),
+                self._cold.tolist(),
+                strict=True,
             )
         ]
         costs = fitting(rows, wall_ns)
         tasks = self._by_task.by_row(costs.__getitem__)
-        sums, blocks, entries = (
-            self._sums.tolist(),
-            self._blocks_ns.tolist(),
-            self._entries.tolist(),
-        )
+        sums, blocks = self._sums.tolist(), self._blocks_ns.tolist()
         for row, key in enumerate(self._keys):
             count, net_ns, max_ns, since_ns = sums[row]
             yield (
@@ -126,7 +131,8 @@ class Totals:
                     net_ns,
                     max_ns,
                     since_ns,
-                    entries[row],
+                    rows[row].entries,
+                    rows[row].cold,
                     tuple(blocks[row]),
                     tasks.get(row, ()),
                 ),

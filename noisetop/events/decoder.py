@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from noisetop.events.cold_entries import ColdEntries
 from noisetop.events.interruption import SIDE_LEVEL, Interruptions, Source
 from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import OriginJoin
@@ -77,6 +78,7 @@ class RecordReader:
     """Where functions were not traced as they ran."""
     splits: bool = False
     """Whether settle() is going to be called after each read()."""
+    cold: ColdEntries = field(default_factory=ColdEntries)
     task_names: TaskNames = field(default_factory=TaskNames)
     waits: WaitBook = field(default_factory=WaitBook)
     accounts: bool = True
@@ -126,6 +128,7 @@ class RecordReader:
         ``follows``: see VictimBook."""
         self._held, self._held_waits = self._held[:0], self._held_waits[:0]
         self.victims.restart(start_ns, follows=follows)
+        self.cold.restart()
         self.waits.clear()
         self.wait_records.clear()
         self.join.restart()
@@ -149,6 +152,7 @@ class RecordReader:
         if self.splits:
             waits = self._due_waits(waits, complete_ns, last=last)
         table = self.namer.interruptions(events)
+        self.cold.mark(table)
         called = self._name_calls(triggers, events, table)
         return Batch(names, triggers, waits, events, table, called, complete_ns, last)
 
@@ -201,6 +205,7 @@ class RecordReader:
         for frame in frames:
             self._cut(frame, later, until_ns)
         table = self.namer.interruptions(frames)
+        self.cold.mark_going_on(table)
         table["trigger"], table["trigger_ns"] = self.join.join(frames)
         table["origin"] = self.origin.origins(table)
         waits = WaitsByTime(self.layout, [select(opened, is_wait), self._held_waits])

@@ -63,6 +63,12 @@ class Flag(IntFlag):
     SELF = 16
     ENTRY = 32
     """It carries the cost of entering the kernel, or of switching away from the victim and back."""
+    COLD = 64
+    """Its entry is a cold one: noisetop.events.cold_entries. Only with ENTRY."""
+
+
+NO_ENTRY = np.uint8(0xFF ^ (Flag.ENTRY | Flag.COLD))
+"""Mask of the flags of a part that is not the first one of its interruption."""
 
 
 def task_name(comm: bytes) -> str:

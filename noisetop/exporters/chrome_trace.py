@@ -230,7 +230,7 @@ class _SliceWriter:
         if ids.origin:
             args["origin"] = Origin(ids.origin).label
         # A viewer shows what lies around a slice; the entry is one of the ids.
-        told = ids.flags & ~(Flag.OUTERMOST | Flag.ENTRY)
+        told = ids.flags & ~(Flag.OUTERMOST | Flag.ENTRY | Flag.COLD)
         if told:
             args["flags"] = ", ".join(
                 flag.name.lower() for flag in Flag if flag & told and flag.name

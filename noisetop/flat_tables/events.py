@@ -49,6 +49,7 @@ _COLUMNS = (
     Column("level", "uint8", "context: the higher one interrupts the lower; 8: of kind `side`"),
     Column("outermost", BOOL, "whether it interrupted a task, and no other interruption"),
     Column("entry", BOOL, "whether it carries the cost of entering the kernel or of a switch"),
+    Column("cold", BOOL, "whether that entry follows a time in which nothing entered the kernel"),
 )
 
 
@@ -93,6 +94,7 @@ def _batch(table: Interruptions, recording: Recording) -> Batch:
         "trigger_ns": np.ma.MaskedArray(table["trigger_ns"], table["trigger_ns"] == 0),
         "outermost": table["flags"] & Flag.OUTERMOST != 0,
         "entry": table["flags"] & Flag.ENTRY != 0,
+        "cold": table["flags"] & Flag.COLD != 0,
     }
     return {
         column.name: values[column.name] if column.name in values else table[column.name]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisetop.events.interruption import Flag, Interruptions
+from noisetop.events.interruption import NO_ENTRY, Interruptions
 from noisetop.tables.rows import joined
 
 _THREAD, _WORK = 0, 1
@@ -60,7 +60,7 @@ class PeriodSplitter:
         part["start_ns"], part["gross_ns"] = start_ns, end_ns - start_ns
         part["net_ns"] = net_ns - told_net
         if told_net:
-            part["flags"] &= np.uint8(0xFF ^ Flag.ENTRY)
+            part["flags"] &= NO_ENTRY
         return part
 
 
@@ -69,4 +69,4 @@ def _shorten(row: np.void, until_ns: int, net_ns: int) -> None:
     row["start_ns"] = until_ns
     row["gross_ns"] = max(int(row["gross_ns"]) - cut_ns, 0)
     row["net_ns"] = max(int(row["net_ns"]) - net_ns, 0)
-    row["flags"] &= 0xFF ^ Flag.ENTRY
+    row["flags"] &= NO_ENTRY

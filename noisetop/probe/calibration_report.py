@@ -16,7 +16,7 @@ from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.layout import table_lines
 from noisetop.text.units import format_count, format_ns
 
-_TITLES = ("kind", "median", "10 %", "90 %", "samples", "source")
+_TITLES = ("kind", "mean", "10 %", "90 %", "cold", "samples", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,13 @@ class CalibrationReport:
         yield f"Entry costs on {noun} {format_cpu_list(self.cpus)}, beyond the net time of events"
         yield ""
         rows = [_TITLES, *(_row(kind, self.entries.get(kind)) for kind in KINDS)]
-        yield from table_lines(rows, left={0, 5})
+        yield from table_lines(rows, left={0, 6})
 
 
 def _row(kind: str, entry: Entry | None) -> tuple[str, ...]:
     if entry is None:
-        return (kind, "-", "-", "-", "0", NOT_MEASURED)
+        return (kind, *["-"] * 4, "0", NOT_MEASURED)
     cost = entry.cost
-    times = (format_ns(ns) for ns in (cost.entry_ns, cost.low_ns, cost.high_ns))
+    cold_ns = cost.entry_ns + cost.cold_more_ns
+    times = (format_ns(ns) for ns in (cost.entry_ns, cost.low_ns, cost.high_ns, cold_ns))
     return (kind, *times, format_count(entry.samples), cost.source)

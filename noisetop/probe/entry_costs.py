@@ -7,7 +7,7 @@ Gaps that hold as little as possible tell what each kind of entry costs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +36,14 @@ _NEAREST = {
     "nmi": ("timer", "call_function", "irq"),
 }
 """Where the cost of an interrupt is taken from, if it was not measured; first comes the nearest."""
+_LONGEST_SHARE, _LONGEST_LEAST = 100, 2
+"""One of so many samples is left out of a mean, and at least two: the longest, in which something
+else took time."""
 _ENTRY_STEPS = 2
 _SOFTIRQ, _SWITCH, _FAULT = "softirq", "switch", "fault"
+
+
+Which = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,8 @@ class GapContents:
     """Net time of all events."""
     counts: npt.NDArray[np.int64]
     """Outermost events by kind, in the order of KINDS."""
+    is_cold: Which
+    """Whether it begins with a cold entry."""
 
     def joined(self, other: GapContents) -> GapContents:
         """Both together."""
@@ -56,26 +64,31 @@ class GapContents:
             np.concatenate([self.length_ns, other.length_ns]),
             np.concatenate([self.event_ns, other.event_ns]),
             np.concatenate([self.counts, other.counts]),
+            np.concatenate([self.is_cold, other.is_cold]),
         )
 
-    def chosen(self, which: npt.NDArray[np.bool_]) -> GapContents:
+    def chosen(self, which: Which) -> GapContents:
         """Some of them."""
-        return GapContents(self.length_ns[which], self.event_ns[which], self.counts[which])
+        return GapContents(
+            self.length_ns[which], self.event_ns[which], self.counts[which], self.is_cold[which]
+        )
 
     @property
     def excess_ns(self) -> Times:
         """What entries cost."""
         return self.length_ns - self.event_ns
 
-    def holding(self, **counts: int) -> npt.NDArray[np.bool_]:
+    def holding(self, **counts: int) -> Which:
         """Gaps that hold just so many events of each kind, and none of the kinds not named."""
         wanted = np.array([counts.get(kind, 0) for kind in KINDS])
-        same: npt.NDArray[np.bool_] = (self.counts == wanted).all(1)
+        same: Which = (self.counts == wanted).all(1)
         return same
 
 
 _NO_TIMES = np.zeros(0, np.int64)
-NO_GAPS = GapContents(_NO_TIMES, _NO_TIMES, np.zeros((0, len(KINDS)), np.int64))
+NO_GAPS = GapContents(
+    _NO_TIMES, _NO_TIMES, np.zeros((0, len(KINDS)), np.int64), np.zeros(0, np.bool_)
+)
 
 
 def own_events(table: Interruptions, sources: Sequence[Source], tid: int) -> Interruptions:
@@ -102,8 +115,10 @@ def gap_contents(gaps: Gaps, events: Interruptions, sources: Sequence[Source]) -
     outermost = (start >= reach[: len(start)]) & (number >= 0) & handled
     counts = np.zeros((len(gaps.start_ns), len(KINDS)), np.int64)
     np.add.at(counts, (explanation.gap_of[outermost], number[outermost]), 1)
+    is_cold = np.zeros(len(gaps.start_ns), np.bool_)
+    is_cold[explanation.gap_of[explanation.inside["flags"] & Flag.COLD != 0]] = True
     known = ~explanation.touched & (counts.sum(1) > 0)
-    return GapContents(gaps.length_ns, explanation.event_ns, counts).chosen(known)
+    return GapContents(gaps.length_ns, explanation.event_ns, counts, is_cold).chosen(known)
 
 
 def _number(source: Source) -> int:
@@ -125,57 +140,117 @@ def entry_costs(contents: GapContents) -> dict[str, Entry]:
     """Entry costs by kind. Interrupts that cannot be told are taken from the nearest kind; what
     there is nothing near to is left out."""
     found = _measured(contents)
-    entries = {kind: _entry(found[kind]) for kind in KINDS if kind in found}
+    entries = {kind: _entry(found, kind) for kind in KINDS if kind in found}
     for kind, nearest in _NEAREST.items():
         source = next((one for one in nearest if one in found), None)
         if kind not in found and source:
-            cost = entries[source].cost
-            near = EntryCost(cost.entry_ns, cost.low_ns, cost.high_ns, taken_from(source))
-            entries[kind] = Entry(near, 0)
+            entries[kind] = Entry(replace(entries[source].cost, source=taken_from(source)), 0)
     return {kind: entries[kind] for kind in KINDS if kind in entries}
 
 
-def _measured(contents: GapContents) -> dict[str, Times]:
-    """What each gap says that an entry costs, by kind."""
-    found: dict[str, Times] = {}
+@dataclass(frozen=True, slots=True)
+class _Samples:
+    """What each gap says that an entry of one kind costs, and whether that was a cold one."""
+
+    ns: Times
+    is_cold: Which
+
+    def less(self, ns: int) -> _Samples:
+        """Without the cost of something else in the gap."""
+        return _Samples(self.ns - ns, self.is_cold)
+
+    @property
+    def cold_more_ns(self) -> float | None:
+        """None: too few are cold, or too few are not."""
+        cold, warm = self.ns[self.is_cold], self.ns[~self.is_cold]
+        if min(len(cold), len(warm)) < MIN_SAMPLES:
+            return None
+        return max(_mean(cold) - _mean(warm), 0.0)
+
+
+_Found = dict[str, _Samples]
+
+
+def _measured(contents: GapContents) -> _Found:
+    """By kind. A switch and a softirq follow an interrupt, so it is that whose entry is cold."""
+    found: _Found = {}
     for kind in (*_INTERRUPTS, _FAULT):
-        _keep(found, kind, contents.excess_ns[contents.holding(**{kind: 1})])
+        _keep(found, kind, _seen(contents, {kind: 1}))
     _keep(found, _SWITCH, _beyond_interrupt(contents, found, switch=1))
     softirqs = _beyond_interrupt(contents, found, softirq=1)
     if _SWITCH not in found:
         _keep(found, _SOFTIRQ, softirqs)
         return found
-    switch_ns = _median(found[_SWITCH])
-    both = _beyond_interrupt(contents, found, softirq=1, switch=1) - switch_ns
-    _keep(found, _SOFTIRQ, np.concatenate([softirqs, both]))
+    switch_ns = round(_mean(found[_SWITCH].ns))
+    both = _beyond_interrupt(contents, found, softirq=1, switch=1).less(switch_ns)
+    _keep(found, _SOFTIRQ, _joined([softirqs, both]))
     for kind in _INTERRUPTS:
         if kind not in found:
-            both = contents.excess_ns[contents.holding(**{kind: 1, _SWITCH: 1})]
-            _keep(found, kind, both - switch_ns)
+            _keep(found, kind, _seen(contents, {kind: 1, _SWITCH: 1}).less(switch_ns))
     return found
 
 
-def _beyond_interrupt(
-    contents: GapContents, found: dict[str, Times], **others: int
-) -> npt.NDArray[np.int64]:
+def _seen(contents: GapContents, counts: dict[str, int]) -> _Samples:
+    which = contents.holding(**counts)
+    return _Samples(contents.excess_ns[which], contents.is_cold[which])
+
+
+def _beyond_interrupt(contents: GapContents, found: _Found, **others: int) -> _Samples:
     """What is left of gaps that hold one interrupt of a measured kind and ``others``."""
-    left = [
-        contents.excess_ns[contents.holding(**{kind: 1}, **others)] - _median(found[kind])
-        for kind in _INTERRUPTS
-        if kind in found
-    ]
-    return np.concatenate([*left, np.zeros(0, np.int64)])
+    left = []
+    for kind in _INTERRUPTS:
+        if kind in found:
+            both = _seen(contents, {kind: 1, **others})
+            rest_ns = _warm(both, _more_ns(found, kind)) - round(_mean(_warm_of(found, kind)))
+            left.append(_Samples(rest_ns, np.zeros(len(rest_ns), np.bool_)))
+    return _joined(left)
 
 
-def _keep(found: dict[str, Times], kind: str, samples: Times) -> None:
-    if len(samples) >= MIN_SAMPLES:
+def _joined(samples: Sequence[_Samples]) -> _Samples:
+    return _Samples(
+        np.concatenate([_NO_TIMES, *(one.ns for one in samples)]),
+        np.concatenate([NO_GAPS.is_cold, *(one.is_cold for one in samples)]),
+    )
+
+
+def _keep(found: _Found, kind: str, samples: _Samples) -> None:
+    if len(samples.ns) >= MIN_SAMPLES:
         found[kind] = samples
 
 
-def _median(samples: Times) -> int:
-    return round(float(np.median(samples)))
+def _more_ns(found: _Found, kind: str) -> int:
+    """What a cold entry takes more: that of the nearest kind, where it cannot be told; 0 without
+    one."""
+    if kind in (_SWITCH, _SOFTIRQ):
+        return 0
+    for one in (kind, *_NEAREST.get(kind, _INTERRUPTS)):
+        more_ns = found[one].cold_more_ns if one in found else None
+        if more_ns is not None:
+            return round(more_ns)
+    return 0
 
 
-def _entry(samples: Times) -> Entry:
-    low, middle, high = (max(round(float(ns)), 0) for ns in np.percentile(samples, (10, 50, 90)))
-    return Entry(EntryCost(middle, low, high, MEASURED), len(samples))
+def _warm(samples: _Samples, more_ns: int) -> Times:
+    """As if none of them had been cold."""
+    warm: Times = samples.ns - samples.is_cold * more_ns
+    return warm
+
+
+def _warm_of(found: _Found, kind: str) -> Times:
+    return _warm(found[kind], _more_ns(found, kind))
+
+
+def _mean(samples: Times) -> float:
+    """Of MIN_SAMPLES or more."""
+    kept = len(samples) - max(-(-len(samples) // _LONGEST_SHARE), _LONGEST_LEAST)
+    return float(np.partition(samples, kept - 1)[:kept].mean())
+
+
+def _entry(found: _Found, kind: str) -> Entry:
+    samples = _warm_of(found, kind)
+    mean_ns = max(round(_mean(samples)), 0)
+    low, high = (max(round(float(ns)), 0) for ns in np.percentile(samples, (10, 90)))
+    cost = EntryCost(
+        mean_ns, min(low, mean_ns), max(high, mean_ns), MEASURED, _more_ns(found, kind)
+    )
+    return Entry(cost, len(samples))

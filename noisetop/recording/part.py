@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from noisetop.errors import UsageError
-from noisetop.events.interruption import Flag, Interruptions
+from noisetop.events.interruption import NO_ENTRY, Interruptions
 from noisetop.events.waits import WaitBook
 from noisetop.recording.recording import Recording
 from noisetop.tables.rows import select
@@ -67,5 +67,5 @@ def _cut(table: Interruptions, start_ns: int, end_ns: int) -> Interruptions:
         table["start_ns"][at], table["gross_ns"][at] = first_ns, last_ns - first_ns
         table["net_ns"][at] = until - before
         if first_ns > begin[at]:  # the entry was before
-            table["flags"][at] &= 0xFF ^ Flag.ENTRY
+            table["flags"][at] &= NO_ENTRY
     return table

@@ -16,7 +16,7 @@ from noisetop.session.options import victim_cpus
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.target import Target
 
-_DURATION_NS = 100_000_000
+_DURATION_NS = 70_000_000
 """With what it takes to trace that, a start gets 0.35 s longer, and 0.4 s at most."""
 _COMMAND = "noisetop probe calibrate"
 

@@ -25,7 +25,6 @@ from noisetop.events.waits import TaskWait
 from noisetop.summary.cost import (
     Costs,
     Entries,
-    entries_in,
     entry_kind,
     fitting,
 )
@@ -91,7 +90,6 @@ def _part(
     """Of a source what some of its tasks did. Who woke which of them is not known."""
     count, net_ns = sum(task.count for task in tasks), sum(task.net_ns for task in tasks)
     worst = max(task.max_ns for task in tasks)
-    entries = [entries_in(task.net_ns, task.cost_ns, one.entry) for task in tasks]
     return replace(
         one,
         count=count,
@@ -102,7 +100,8 @@ def _part(
         idle_ns=0 if aside else one.idle_ns,
         histogram=histogram,
         triggers=(TriggerSummary(Trigger(), count, net_ns, worst),),
-        entries=sum(entries),
+        entries=sum(task.entries for task in tasks),
+        cold=sum(task.cold for task in tasks),
         tasks=tasks,
         aside=aside,
     )
@@ -160,6 +159,8 @@ class Summarizer:
     _noise: Sums = field(default_factory=no_sums)
     _idle: Sums = field(default_factory=no_sums)
     _entries: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    _cold: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Of the entries."""
     _histogram: npt.NDArray[np.int64] = field(
         default_factory=lambda: np.zeros((0, BUCKETS), np.int64)
     )
@@ -188,21 +189,27 @@ class Summarizer:
         rows = self._rows_of(table)
         add_up((rows, table["net_ns"], table["start_ns"]), self._noise, self._histogram)
         carries = (table["flags"] & Flag.ENTRY != 0) | (table["level"] == SIDE_LEVEL)
+        cold = table["flags"] & Flag.COLD != 0
         self._entries = counted(self._entries, rows[carries], len(self._rows))
-        self._by_trigger.add(rows, table["trigger"], table["net_ns"], carries)
-        self._add_threads(table, rows, carries)
+        self._cold = counted(self._cold, rows[cold], len(self._rows))
+        self._by_trigger.add(rows, table["trigger"], table["net_ns"], carries, cold)
+        self._add_threads(table, rows, carries, cold)
         longest = (table["flags"] & Flag.OUTERMOST != 0) & (table["origin"] != Origin.SELF)
         self.intervals.add(select(table, longest))
 
     def _add_threads(
-        self, table: Interruptions, rows: npt.NDArray[np.uint32], carries: npt.NDArray[np.bool_]
+        self,
+        table: Interruptions,
+        rows: npt.NDArray[np.uint32],
+        carries: npt.NDArray[np.bool_],
+        cold: npt.NDArray[np.bool_],
     ) -> None:
         """Which tasks ran, where a source is a thread."""
         fresh = [one.noise_class == "thread" for one in self.sources[len(self._threads) :]]
         self._threads = np.append(self._threads, np.array(fresh, bool))
         ran = self._threads.take(table["source"]) & (table["tid"] != 0)
         threads = select(table, ran)
-        self._by_task.add(rows[ran], threads["tid"], threads["net_ns"], carries[ran])
+        self._by_task.add(rows[ran], threads["tid"], threads["net_ns"], carries[ran], cold[ran])
         self.started.add(threads, self.directory)
 
     def _rows_of(self, table: Interruptions) -> npt.NDArray[np.uint32]:
@@ -299,26 +306,31 @@ class Summarizer:
     def _entry_costs(self, calibration: Calibration, wall_ns: int) -> Costs:
         """Of the earlier totals, then by row."""
         noise = self._noise[:, TOTAL].tolist()
-        carried = [*self._entries.tolist(), *[0] * (len(self._rows) - len(self._entries))]
         earlier = [
-            Entries(_room(one.cpu, one.is_side), about.net_ns, about.entries, about.entry)
+            Entries(
+                _room(one.cpu, one.is_side), about.net_ns, about.entries, about.cold, about.entry
+            )
             for one, about in ((one, one.summary) for one in self.earlier)
         ]
         own = [
             Entries(
                 _room(row.cpu, row.is_side),
                 net_ns,
-                count,
+                *carried,
                 calibration.entry(entry_kind(self.sources[row.source])),
             )
-            for row, net_ns, count in zip(self._rows, noise, carried, strict=True)
+            for row, net_ns, carried in zip(self._rows, noise, self._carried(), strict=True)
         ]
         return fitting([*earlier, *own], wall_ns)
 
+    def _carried(self) -> list[tuple[int, int]]:
+        """By row: entries, and how many of these are cold."""
+        known = zip(self._entries.tolist(), self._cold.tolist(), strict=True)
+        return [*known, *[(0, 0)] * (len(self._rows) - len(self._entries))]
+
     def _by_row(self, entries: Costs, short_lived: Sequence[ShortLived]) -> Iterator[SourceSummary]:
         """Row by row. The numbers leave NumPy together: one by one they are most of the cost."""
-        noise, idle, carried = self._noise.tolist(), self._idle.tolist(), self._entries.tolist()
-        carried += [0] * (len(self._rows) - len(carried))
+        noise, idle, carried = self._noise.tolist(), self._idle.tolist(), self._carried()
         histograms = self._histogram.copy()
         triggers = self._by_trigger.by_row(entries.__getitem__)
         tasks = self._by_task.by_row(entries.__getitem__)
@@ -336,7 +348,8 @@ class Summarizer:
                 histogram=histograms[row],
                 triggers=triggers.get(row, ()),
                 origin=about.origin,
-                entries=carried[row],
+                entries=carried[row][0],
+                cold=carried[row][1],
                 entry=entries[row],
                 tasks=with_short_lived(tasks.get(row, ()), started, self.directory),
             )

@@ -44,6 +44,8 @@ class SourceSummary:
     """Whose doing it was. What has several origins is as many sources."""
     entries: int = 0
     """Those of ``count`` that carry the cost of an entry into the kernel or of a switch."""
+    cold: int = 0
+    """Those of ``entries`` that are cold."""
     entry: EntryCost | None = None
     """That cost; None: not calibrated."""
     tasks: tuple[TriggerSummary, ...] = ()
@@ -56,12 +58,12 @@ class SourceSummary:
     @property
     def cost_ns(self) -> int | None:
         """Estimate of what the victims lost: net time and entry costs; None: not calibrated."""
-        return cost_of(self.net_ns, self.entries, self.entry)
+        return cost_of(self.net_ns, self.entries, self.cold, self.entry)
 
     @property
     def cost_range_ns(self) -> tuple[int, int] | None:
         """The same with the 10th and 90th percentile of the entry cost."""
-        return cost_range(self.net_ns, self.entries, self.entry)
+        return cost_range(self.net_ns, self.entries, self.cold, self.entry)
 
     @property
     def rank_ns(self) -> int:
@@ -271,7 +273,8 @@ def merge(parts: Sequence[SourceSummary]) -> SourceSummary:
         triggers=largest_first(one for part in parts for one in part.triggers),
         origin=worst.origin,
         entries=sum([part.entries for part in parts]),
-        entry=shared_entry([(part.entries, part.entry) for part in parts]),
+        cold=sum([part.cold for part in parts]),
+        entry=shared_entry([(part.entries, part.cold, part.entry) for part in parts]),
         tasks=largest_first(one for part in parts for one in part.tasks),
         aside=worst.aside,
     )

@@ -49,6 +49,10 @@ class TriggerSummary:
     """Largest net time of one interruption."""
     cost_ns: int | None = None
     """Estimate with the entry costs; None: not calibrated."""
+    entries: int = 0
+    """Those of ``count`` that carry the cost of an entry."""
+    cold: int = 0
+    """Those of ``entries`` that are cold."""
 
     @property
     def rank_ns(self) -> int:
@@ -61,15 +65,17 @@ def largest_first(parts: Iterable[TriggerSummary]) -> tuple[TriggerSummary, ...]
     sums: dict[Trigger, list[int]] = {}
     costs: dict[Trigger, int | None] = {}
     for part in parts:
-        so_far = sums.setdefault(part.trigger, [0, 0, 0])
+        so_far = sums.setdefault(part.trigger, [0, 0, 0, 0, 0])
         so_far[0] += part.count
         so_far[1] += part.net_ns
         if part.max_ns > so_far[2]:
             so_far[2] = part.max_ns
+        so_far[3] += part.entries
+        so_far[4] += part.cold
         costs[part.trigger] = added(costs.get(part.trigger, 0), part.cost_ns)
     return _bounded(
-        TriggerSummary(trigger, count, net_ns, max_ns, costs[trigger])
-        for trigger, (count, net_ns, max_ns) in sums.items()
+        TriggerSummary(trigger, count, net_ns, max_ns, costs[trigger], entries, cold)
+        for trigger, (count, net_ns, max_ns, entries, cold) in sums.items()
     )
 
 
@@ -97,6 +103,8 @@ def summed(trigger: Trigger, parts: Sequence[TriggerSummary]) -> TriggerSummary:
         net_ns=sum(part.net_ns for part in parts),
         max_ns=max(part.max_ns for part in parts),
         cost_ns=added(*(part.cost_ns for part in parts)),
+        entries=sum(part.entries for part in parts),
+        cold=sum(part.cold for part in parts),
     )
 
 
@@ -120,6 +128,8 @@ class TriggerTotals:
     _sums: Sums = field(default_factory=no_sums)
     _entries: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """Of those of each sum that carry the cost of an entry."""
+    _cold: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Of these the cold ones."""
     _encoder: DictionaryEncoder = field(default_factory=lambda: DictionaryEncoder(2))
 
     def add(
@@ -128,9 +138,10 @@ class TriggerTotals:
         trigger: npt.NDArray[np.uint32],
         net_ns: npt.NDArray[np.uint64],
         carries: npt.NDArray[np.bool_],
+        cold: npt.NDArray[np.bool_],
     ) -> None:
-        """Adds interruptions, as the row of their source, their trigger and net time, and whether
-        they carry the cost of an entry."""
+        """Adds interruptions, as the row of their source, their trigger and net time, whether they
+        carry the cost of an entry, and whether of a cold one."""
         slots = self._encoder.numbers(
             (row, trigger),
             lambda at: self._slot(int(row[at]), int(trigger[at])),
@@ -138,6 +149,7 @@ class TriggerTotals:
         self._sums = widened(self._sums, self._used)
         add_up((slots, net_ns, net_ns), self._sums, None)
         self._entries = counted(self._entries, slots[carries], self._used)
+        self._cold = counted(self._cold, slots[cold], self._used)
 
     def _group(self, number: int) -> int:
         group = self._group_of_number.get(number)
@@ -167,7 +179,8 @@ class TriggerTotals:
     ) -> dict[int, tuple[TriggerSummary, ...]]:
         """The triggers of each source that has any, largest first; ``entry_of`` gives the entry
         cost of a row."""
-        sums, entries = self._sums.tolist(), self._entries.tolist()
+        sums = self._sums.tolist()
+        entries = list(zip(self._entries.tolist(), self._cold.tolist(), strict=True))
         return {
             row: _bounded(self._of_row(slots, sums, entries, entry_of(row)), self.kept)
             for row, slots in self._slots.items()
@@ -177,7 +190,7 @@ class TriggerTotals:
         self,
         slots: Mapping[int, int],
         sums: Sequence[Sequence[int]],
-        entries: Sequence[int],
+        entries: Sequence[tuple[int, int]],
         entry: EntryCost | None,
     ) -> Iterator[TriggerSummary]:
         for group, slot in slots.items():
@@ -187,5 +200,6 @@ class TriggerTotals:
                 sums[slot][COUNT],
                 net_ns,
                 sums[slot][LARGEST],
-                cost_of(net_ns, entries[slot], entry),
+                cost_of(net_ns, *entries[slot], entry),
+                *entries[slot],
             )

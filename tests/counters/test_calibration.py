@@ -13,7 +13,7 @@ from noisetop.counters.calibration import (
     taken_from,
 )
 
-TIMER = EntryCost(5_000, 4_000, 7_000, MEASURED)
+TIMER = EntryCost(5_000, 4_000, 7_000, MEASURED, cold_more_ns=800)
 MADE = Calibration({"timer": TIMER, "irq": EntryCost(5_000, 4_000, 7_000, taken_from("timer"))})
 
 
@@ -39,10 +39,24 @@ def test_as_json() -> None:
     known = {kind: one for kind, one in costs.items() if kind in MADE.kinds}
     assert costs.keys() == set(KINDS)
     assert known == {
-        "timer": {"entry_ns": 5_000, "spread_ns": [4_000, 7_000], "source": "measured"},
-        "irq": {"entry_ns": 5_000, "spread_ns": [4_000, 7_000], "source": "from timer"},
+        kind: {
+            "entry_ns": 5_000,
+            "cold_entry_ns": cold_ns,
+            "spread_ns": [4_000, 7_000],
+            "source": source,
+        }
+        for kind, cold_ns, source in (("timer", 5_800, "measured"), ("irq", 5_000, "from timer"))
     }
     assert told.keys() == {"calibration"}
+
+
+def test_a_file_of_an_earlier_version_has_one_cost() -> None:
+    assert CALIBRATION.from_file(stored()).entry("timer") == EntryCost(5, 4, 6, MEASURED)
+
+
+def test_the_largest_is_that_of_a_cold_entry() -> None:
+    assert MADE.most_ns == 5_800
+    assert NONE.most_ns == 0
 
 
 def test_json_says_why_there_is_none() -> None:
@@ -58,6 +72,10 @@ def test_json_says_why_there_is_none() -> None:
         stored(entry_ns=5.5),
         stored(entry_ns=-1, spread_ns=[-2, 6]),
         stored(entry_ns=7),
+        stored(cold_entry_ns=4),
+        stored(cold_entry_ns=10**30),
+        stored(cold_entry_ns="5"),
+        stored(cold_entry_ns=None),
         stored(spread_ns=[4]),
         stored(spread_ns=[4, 10**30]),
         stored(spread_ns=4),

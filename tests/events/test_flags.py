@@ -5,13 +5,14 @@ from tests.recordings import FLAGS, layout
 
 
 def test_flags_of_tables_are_those_of_records() -> None:
-    flags = {flag.name: flag.value for flag in Flag if flag is not Flag.ENTRY}
+    ours = Flag.ENTRY | Flag.COLD
+    flags = {flag.name: flag.value for flag in Flag if not flag & ours}
     assert flags.items() <= FLAGS.items()
 
 
-def test_the_mark_of_an_entry_is_no_flag_of_an_interval() -> None:
-    no_interval = {"NAME", "TRIGGER", "WAIT"}
-    assert all(FLAGS[name] != Flag.ENTRY for name in FLAGS.keys() - no_interval)
+def test_the_marks_of_an_entry_are_no_flags_of_an_interval() -> None:
+    intervals = FLAGS.keys() - {"NAME", "TRIGGER", "WAIT"}
+    assert not {FLAGS[name] for name in intervals} & {Flag.ENTRY, Flag.COLD}
     assert layout().entry_mark > max(layout().levels.values())
 
 

@@ -12,7 +12,7 @@ REPORT = CalibrationReport(
     facts={"kernel": "6.1"},
     entries={
         "irq": Entry(EntryCost(11_400, 11_100, 12_300, taken_from("timer")), 0),
-        "timer": Entry(EntryCost(11_400, 11_100, 12_300, MEASURED), 7_670),
+        "timer": Entry(EntryCost(11_400, 11_100, 12_300, MEASURED, 900), 7_670),
     },
 )
 
@@ -21,12 +21,13 @@ def test_as_a_table() -> None:
     title, empty, *table = REPORT.lines()
     assert title == "Entry costs on CPUs 2-3, beyond the net time of events"
     assert not empty
+    times = ["11.4", "µs", "11.1", "µs", "12.3", "µs"]
     assert [line.split() for line in table] == [
-        ["kind", "median", "10", "%", "90", "%", "samples", "source"],
-        ["irq", "11.4", "µs", "11.1", "µs", "12.3", "µs", "0", "from", "timer"],
-        ["timer", "11.4", "µs", "11.1", "µs", "12.3", "µs", "7.67k", "measured"],
+        ["kind", "mean", "10", "%", "90", "%", "cold", "samples", "source"],
+        ["irq", *times, "11.4", "µs", "0", "from", "timer"],
+        ["timer", *times, "12.3", "µs", "7.67k", "measured"],
         *(
-            [kind, "-", "-", "-", "0", "not", "measured"]
+            [kind, "-", "-", "-", "-", "0", "not", "measured"]
             for kind in KINDS
             if kind not in REPORT.entries
         ),
@@ -44,12 +45,14 @@ def test_as_json() -> None:
         "calibration": {
             "irq": {
                 "entry_ns": 11_400,
+                "cold_entry_ns": 11_400,
                 "spread_ns": [11_100, 12_300],
                 "source": "from timer",
                 "samples": 0,
             },
             "timer": {
                 "entry_ns": 11_400,
+                "cold_entry_ns": 12_300,
                 "spread_ns": [11_100, 12_300],
                 "source": "measured",
                 "samples": 7_670,

@@ -48,8 +48,9 @@ NET_NS = 700
 TID, OTHER = 100, 200
 
 
-def contents(*kinds: tuple[str, ...], extra_ns: int = 0) -> GapContents:
-    """A gap for each, with these events one after the other."""
+def contents(*kinds: tuple[str, ...], extra_ns: int = 0, cold: bool = False) -> GapContents:
+    """A gap for each, with these events one after the other, of which the first one's entry may be
+    cold."""
     rows, spans, now = [], [], 1_000_000
     for events in kinds:
         begin = now
@@ -59,7 +60,11 @@ def contents(*kinds: tuple[str, ...], extra_ns: int = 0) -> GapContents:
             now += NET_NS
         spans.append((begin, now))
         now += 10_000
-    return gap_contents(gaps_of(spans), events_of(rows), list(SOURCES.values()))
+    table = events_of(rows)
+    if cold:
+        firsts = np.cumsum([0, *map(len, kinds[:-1])])
+        table["flags"][firsts] = Flag.ENTRY | Flag.COLD
+    return gap_contents(gaps_of(spans), table, list(SOURCES.values()))
 
 
 def gaps_of(spans: Iterable[tuple[int, int]]) -> Gaps:
@@ -126,7 +131,35 @@ def test_nothing_seen_gives_nothing() -> None:
 def test_the_spread_is_that_of_the_samples() -> None:
     slow = contents(*[("timer",)] * 20, extra_ns=2_000)
     found = entry_costs(contents(*[("timer",)] * 30).joined(slow))["timer"].cost
-    assert (found.low_ns, found.entry_ns, found.high_ns) == (5_000, 5_000, 7_000)
+    assert (found.low_ns, found.high_ns) == (5_000, 7_000)
+    assert found.entry_ns == (30 * 5_000 + 18 * 7_000) // 48  # without the two longest
+
+
+def cold_and_warm(*kinds: tuple[str, ...], more_ns: int) -> GapContents:
+    """Each of them as often cold, when it takes so much more, as not."""
+    warm = contents(*kinds * MIN_SAMPLES)
+    return warm.joined(contents(*kinds * MIN_SAMPLES, extra_ns=more_ns, cold=True))
+
+
+def test_a_cold_entry_takes_more() -> None:
+    mixed = cold_and_warm(("timer",), ("timer", "switch"), ("timer", "softirq"), more_ns=900)
+    found = entry_costs(mixed)
+    for kind, more_ns in {"timer": 900, "switch": 0, "softirq": 0, "irq": 900}.items():
+        assert found[kind].cost.cold_more_ns == more_ns, kind
+    for kind in ("timer", "switch", "softirq"):
+        assert found[kind].cost.entry_ns == COST_NS[kind], kind
+        assert found[kind].samples == 2 * MIN_SAMPLES
+
+
+def test_a_kind_that_is_always_cold_is_as_much_so_as_the_nearest() -> None:
+    calls = contents(*[("call_function",)] * MIN_SAMPLES, extra_ns=900, cold=True)
+    cost = entry_costs(cold_and_warm(("timer",), more_ns=900).joined(calls))["call_function"].cost
+    assert (cost.entry_ns, cost.cold_more_ns) == (COST_NS["call_function"], 900)
+
+
+def test_a_cold_entry_never_takes_less() -> None:
+    cost = entry_costs(cold_and_warm(("timer",), more_ns=-900))["timer"].cost
+    assert cost.cold_more_ns == 0
 
 
 def test_costs_are_never_below_zero() -> None:

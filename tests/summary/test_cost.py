@@ -24,7 +24,7 @@ from tests.recordings import (
     table,
 )
 
-TIMER = EntryCost(5_000, 4_000, 7_000, MEASURED)
+TIMER = EntryCost(5_000, 4_000, 7_000, MEASURED, cold_more_ns=600)
 COSTS = Calibration({"timer": TIMER, "fault": EntryCost(300, 200, 400, MEASURED)})
 CARRIES = int(Flag.ENTRY)
 
@@ -51,6 +51,20 @@ def test_a_cost_that_fits_is_not_cut() -> None:
     for cpu in timers(10, 1_000_000).cpus:
         assert (cpu.cost_ns, cpu.is_cut) == (10 * 5_100, False)
         assert cpu.external_cost_range_ns == (10 * 4_100, 10 * 7_100)
+
+
+def test_a_cold_entry_costs_more() -> None:
+    marks = [CARRIES | int(Flag.COLD), CARRIES, CARRIES, 0]
+    rows = [interruption(at * 200, 100, flags=marked) for at, marked in enumerate(marks)]
+    made = recording(table(*rows), counters=side_figures(calibration=COSTS))
+    (cpu, *_) = summary_of(made).cpus
+    assert cpu.cost_ns == 4 * 100 + 3 * 5_000 + 600
+    assert cpu.external_cost_range_ns == (400 + 3 * 4_000 + 600, 400 + 3 * 7_000 + 600)
+    (source,) = cpu.sources
+    assert (source.entries, source.cold) == (3, 1)
+    assert [one.cost_ns for one in source.triggers] == [source.cost_ns]
+    (share,) = collect(made).shares(COSTS)
+    assert (share.rank_ns, share.entries, share.cold) == (cpu.cost_ns, 3, 1)
 
 
 def test_no_cpu_costs_more_than_its_wall_time() -> None:
@@ -89,36 +103,53 @@ def test_a_fault_that_sleeps_has_one_entry() -> None:
 
 def test_kinds_that_were_not_measured_are_listed() -> None:
     told = json.loads(json.dumps(summary_as_dict(timers(1, 10**9))))["calibration"]
-    assert told["timer"] == {"entry_ns": 5_000, "spread_ns": [4_000, 7_000], "source": "measured"}
-    assert told["switch"] == {"entry_ns": None, "spread_ns": None, "source": "not measured"}
+    assert told["timer"] == {
+        "entry_ns": 5_000,
+        "cold_entry_ns": 5_600,
+        "spread_ns": [4_000, 7_000],
+        "source": "measured",
+    }
+    assert told["switch"] == {
+        "entry_ns": None,
+        "cold_entry_ns": None,
+        "spread_ns": None,
+        "source": "not measured",
+    }
     assert {"softirq", "switch", "fault"} <= told.keys()
 
 
-rows_of_entries = st.lists(
-    st.builds(
-        Entries,
-        cpu=st.integers(0, 1),
-        net_ns=st.integers(0, 1_000),
-        entries=st.integers(0, 50),
-        entry=st.one_of(
-            st.none(),
-            st.lists(st.integers(0, 10_000), min_size=3, max_size=3).map(
-                lambda ns: EntryCost(sorted(ns)[1], min(ns), max(ns), MEASURED)
-            ),
-        ),
-    ),
-    max_size=8,
-)
+@st.composite
+def rows_of_entries(draw: st.DrawFn) -> list[Entries]:
+    numbers = st.integers(0, 10_000)
+    rows = []
+    for _ in range(draw(st.integers(0, 8))):
+        low_ns, entry_ns, high_ns = sorted(draw(st.tuples(numbers, numbers, numbers)))
+        entry = EntryCost(entry_ns, low_ns, high_ns, MEASURED, draw(numbers))
+        count = draw(st.integers(0, 50))
+        rows.append(
+            Entries(
+                cpu=draw(st.integers(0, 1)),
+                net_ns=draw(st.integers(0, 1_000)),
+                entries=count,
+                cold=draw(st.integers(0, count)),
+                entry=draw(st.sampled_from((entry, None))),
+            )
+        )
+    return rows
 
 
-@given(rows_of_entries, st.integers(1, 100_000))
+@given(rows_of_entries(), st.integers(1, 100_000))
 def test_entries_fit_into_what_net_time_leaves(rows: list[Entries], wall_ns: int) -> None:
     fitted = fitting(rows, wall_ns)
     for cpu in (0, 1):
         mine = [(row, entry) for row, entry in zip(rows, fitted, strict=True) if row.cpu == cpu]
         net_ns = sum(row.net_ns for row, _ in mine)
         for name in ("low_ns", "entry_ns", "high_ns"):
-            cost_ns = sum(row.entries * getattr(entry, name) for row, entry in mine if entry)
+            cost_ns = sum(
+                row.entries * getattr(entry, name) + row.cold * entry.cold_more_ns
+                for row, entry in mine
+                if entry
+            )
             assert net_ns + cost_ns <= max(wall_ns, net_ns)
     for row, entry in zip(rows, fitted, strict=True):
         assert (entry is None) is (row.entry is None)
