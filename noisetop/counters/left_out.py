@@ -8,11 +8,58 @@ from typing import Any
 
 from noisetop.counters.section import Brief, Reader, Section, TraceReadings
 from noisetop.text.sanitize import printable
+from noisetop.text.units import format_ns
 
 LOCAL = "local"
 """Nothing ran on unwatched CPUs only to explain: who acted is not known."""
 CHEAP = "cheap"
 """Callbacks were not traced: interrupts and softirqs are told by vector and number."""
+BUDGET = "budget"
+"""As much of that, in the order of STEPS, as a budget asked for."""
+TIMERS = "timers"
+"""Functions of timers and tasklets, and who arms timers."""
+STEPS = (TIMERS, CHEAP)
+"""What a budget leaves out, one after the other. The last one is the functions of interrupts:
+together they are what CHEAP leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The time that tracing may add to an interruption, and what was done to keep it."""
+
+    limit_ns: int = 0
+    """0: there is none."""
+    steps: tuple[str, ...] = ()
+    """The first ones of STEPS."""
+    added_ns: tuple[tuple[str, float], ...] = ()
+    """Expected, by class of the interruption: an estimate from a measurement on this machine."""
+
+    def __bool__(self) -> bool:
+        """Whether there is one."""
+        return bool(self.limit_ns)
+
+    @property
+    def most(self) -> tuple[str, float]:
+        """The class to which most is added, and how much in ns."""
+        return max(self.added_ns, key=lambda one: one[1], default=("", 0.0))
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON and files."""
+        added = {name: round(ns, 1) for name, ns in self.added_ns}
+        return {"limit_ns": self.limit_ns, "steps": list(self.steps), "added_ns": added}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Budget:
+        """Reads as_dict()."""
+        added = dict(stored.get("added_ns") or {})
+        return cls(
+            int(stored.get("limit_ns", 0)),
+            tuple(map(str, stored.get("steps", ()))),
+            tuple((str(name), float(ns)) for name, ns in added.items()),
+        )
+
+
+NO_BUDGET = Budget()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +68,23 @@ class LeftOut:
 
     options: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    budget: Budget = NO_BUDGET
+    """Perhaps one that nothing had to be left out for."""
 
     def __bool__(self) -> bool:
         """Whether anything was left out."""
         return bool(self.options)
+
+    @property
+    def reduced(self) -> frozenset[str]:
+        """How the records have to be read: LOCAL, and of STEPS those that were left out."""
+        steps = STEPS if CHEAP in self.options else self.budget.steps
+        return frozenset(steps) | {LOCAL}.intersection(self.options)
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON and files."""
+        budget = {"budget": self.budget.as_dict()} if self.budget else {}
+        return {"options": list(self.options), "unknown": list(self.unknown), **budget}
 
 
 NOTHING = LeftOut()
@@ -54,26 +114,39 @@ class LeftOutSection(Section[LeftOut, LeftOut]):
 
     def to_file(self, value: LeftOut) -> dict[str, Any]:
         """Part of Section."""
-        if not value:
-            return {}
-        return {"left_out": {"options": list(value.options), "unknown": list(value.unknown)}}
+        return {"left_out": value.as_dict()} if value or value.budget else {}
 
     def from_file(self, content: Mapping[str, Any]) -> LeftOut:
         """Part of Section."""
         stored = dict(content.get("left_out") or {})
         options, unknown = stored.get("options", ()), stored.get("unknown", ())
-        return LeftOut(tuple(map(str, options)), tuple(map(str, unknown)))
+        budget = Budget.from_dict(dict(stored.get("budget") or {}))
+        return LeftOut(tuple(map(str, options)), tuple(map(str, unknown)), budget)
 
     def as_dict(self, value: LeftOut) -> dict[str, object]:
         """Part of Section."""
-        return {"left_out": {"options": list(value.options), "unknown": list(value.unknown)}}
+        return {"left_out": value.as_dict()}
 
     def brief(self, value: LeftOut, duration_ns: int) -> Brief:
         """Part of Section."""
-        if not value:
+        options = [f"--{option}" for option in value.options if option != BUDGET]
+        if value.budget:
+            options.append(f"--budget of {format_ns(value.budget.limit_ns)}")
+        if not options:
             return Brief("")
-        options = " ".join(f"--{option}" for option in value.options)
-        return Brief(printable(f"{options}: unknown are {', '.join(value.unknown)}"))
+        unknown = f"unknown are {', '.join(value.unknown)}" if value else "nothing is left out"
+        return Brief(printable(f"{' '.join(options)}: {unknown}{_kept(value.budget)}"))
+
+
+def _kept(budget: Budget) -> str:
+    """What the budget comes to, as the end of a line."""
+    if not budget:
+        return ""
+    what, most_ns = budget.most
+    added = f"adds about {format_ns(most_ns)} to an interruption ({what}), or less"
+    if most_ns <= budget.limit_ns:
+        return f"; {added}"
+    return f"; more than the budget, as the least that can be traced {added}"
 
 
 LEFT_OUT = SECTION = LeftOutSection()

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from noisetop.counters.left_out import CHEAP
+from noisetop.counters.left_out import CHEAP, TIMERS
 from noisetop.diagnosis.evidence import Evidence
 from noisetop.diagnosis.finding import Confidence, Finding
 from noisetop.diagnosis.rule import Match, Texts, by_step, grouped, rule
 
-_CALLERS = Match(
-    (
-        ("timer", "local_timer"),
-        ("timer", "arch_timer"),
-        ("ipi", "call_function*"),
-        *(("softirq", vector) for vector in ("TIMER", "HRTIMER", "HI", "TASKLET")),
-        *(("thread", "*", vector) for vector in ("TIMER", "HRTIMER", "HI", "TASKLET")),
-    ),
-    whole=True,
+_VECTORS = ("TIMER", "HRTIMER", "HI", "TASKLET")
+_TIMERS = (
+    ("timer", "local_timer"),
+    ("timer", "arch_timer"),
+    *(("softirq", vector) for vector in _VECTORS),
+    *(("thread", "*", vector) for vector in _VECTORS),
 )
+_RUN_TIMERS = Match(_TIMERS, whole=True)
+_CALLERS = Match((*_TIMERS, ("ipi", "call_function*")), whole=True)
 
 
 @rule(
     "functions-left-out",
-    "What {about} ran on this CPU was not traced (--cheap)",
-    seen_as=f"{_CALLERS.words}; in a recording with --cheap",
-    remedy="trace again without --cheap",
+    "What {about} ran on this CPU was not traced (--cheap or --budget)",
+    seen_as=f"{_CALLERS.words}; in a recording with --cheap or --budget",
+    remedy="trace again without --cheap and --budget",
     undo="nothing was changed",
     effect="the functions have findings of their own then",
     confirm="noisetop report FILE says what was left out",
@@ -32,8 +31,10 @@ _CALLERS = Match(
 )
 def functions_left_out(evidence: Evidence, texts: Texts) -> list[Finding]:
     """What runs callbacks, where these were not traced."""
-    if CHEAP not in evidence.left_out.options:
+    reduced = evidence.left_out.reduced
+    if TIMERS not in reduced:
         return []
+    match = _CALLERS if CHEAP in reduced else _RUN_TIMERS
     return grouped(
-        "functions-left-out", _CALLERS.claimed(evidence.shares), evidence, by_step(-1), texts
+        "functions-left-out", match.claimed(evidence.shares), evidence, by_step(-1), texts
     )

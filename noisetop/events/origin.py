@@ -26,7 +26,9 @@ _CARRIES_OUT_CALLS = "migration/"
 (migration_cpu_stop() in kernel/sched/core.c), and so does the idle loop: what that raises is not
 their doing."""
 _LOCAL_TIMER = ("timer", "local_timer")
-_LOCAL, _CHEAP = "local", "cheap"
+_LOCAL = "local"
+_NO_CALLBACKS = frozenset({"cheap", "timers"})
+"""As in counters.left_out: either leaves out the functions of timers and tasklets."""
 
 
 class Origin(IntEnum):
@@ -98,7 +100,7 @@ class OriginJoin:
         if source.noise_class == "softirq" and len(source.path) == 2:
             return self._of_softirq(source.path[1], trigger, victim)
         if source.path == _LOCAL_TIMER:
-            if _CHEAP in self.reduced:
+            if self.reduced & _NO_CALLBACKS:
                 return Origin.UNATTRIBUTED  # whatever timers it ran, perhaps somebody's
             if trigger == Trigger():
                 # Without armers: what it ran was armed by somebody, or it ran nothing.
@@ -121,7 +123,7 @@ class OriginJoin:
         return Origin.KERNEL
 
     def _of_softirq(self, vector: str, trigger: Trigger, victim: int) -> Origin:
-        if _CHEAP in self.reduced and vector in _OF_CALLBACKS:
+        if self.reduced & _NO_CALLBACKS and vector in _OF_CALLBACKS:
             return Origin.UNATTRIBUTED
         if vector in _KERNEL_SOFTIRQS:
             return Origin.KERNEL

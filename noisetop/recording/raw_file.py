@@ -229,7 +229,7 @@ def _parse(path: Path, content: InputBytes, wanted: Choice | None) -> Recording:
             int(irq): tuple(map(str, names)) for irq, names in head["irq_actions"].items()
         },
         symbols=lambda: blocks.symbols,
-        reduced=frozenset(LEFT_OUT.from_file(dict(head["metadata"])).options),
+        reduced=LEFT_OUT.from_file(dict(head["metadata"])).reduced,
     )
     own_pid = int(head["metadata"].get("own_pid", 0))
     reader = RecordReader(layout, names, own_pid=own_pid)

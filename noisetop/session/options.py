@@ -13,6 +13,7 @@ from noisetop.machine import affinity, system
 from noisetop.machine.files import Files
 from noisetop.session.victims import given_victim, process_target, thread_target
 from noisetop.text.cpu_list import format_cpu_list
+from noisetop.text.units import parse_duration
 from noisetop.tracing.backend import BACKENDS
 from noisetop.tracing.program_sets import ProgramSet, program_set
 from noisetop.tracing.target import Target
@@ -114,6 +115,14 @@ def _add_tool(parser: argparse.ArgumentParser) -> None:
         "are told by vector and number, an IPI by its function where only one was sent",
     )
     tool.add_argument(
+        "--budget",
+        metavar="TIME",
+        type=_budget,
+        default=0,
+        help="add at most TIME to an interruption, as in 300ns: leaves out functions of timers, "
+        "then all that --cheap does, as far as a measurement at the start says that it takes",
+    )
+    tool.add_argument(
         "--ring-size",
         metavar="KIB",
         type=int,
@@ -138,9 +147,21 @@ def add_net_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _budget(text: str) -> int:
+    """In ns. Raises UsageError."""
+    return parse_duration(text, default_unit="ns")
+
+
+def reductions_of(args: argparse.Namespace) -> tuple[str, ...]:
+    """The options that leave out something of the complete set. Raises UsageError."""
+    if args.cheap and args.budget:
+        raise UsageError("--cheap is the least that --budget chooses: give one of them")
+    return tuple(option for option in (LOCAL, CHEAP) if getattr(args, option))
+
+
 def programs_of(args: argparse.Namespace) -> ProgramSet:
-    """What the options leave of the complete set."""
-    return program_set(option for option in (LOCAL, CHEAP) if getattr(args, option))
+    """What the options leave of the complete set; a budget is not among them. Raises UsageError."""
+    return program_set(reductions_of(args))
 
 
 def ring_records(args: argparse.Namespace) -> int:
@@ -225,6 +246,12 @@ def victim_cpus(target: Target) -> set[int]:
         allowed = affinity.allowed_cpus_of_thread if target.tids else affinity.allowed_cpus_of
         return set().union(*map(allowed, others))
     return set(target.cpus)
+
+
+def unwatched_housekeeping(housekeeping: tuple[int, ...], target: Target) -> tuple[int, ...]:
+    """The housekeeping CPUs on which no victim runs, whatever -H says."""
+    watched = victim_cpus(target)
+    return tuple(cpu for cpu in housekeeping if cpu not in watched)
 
 
 def housekeeping_warning(housekeeping: tuple[int, ...], target: Target) -> str:

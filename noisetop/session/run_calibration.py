@@ -12,7 +12,7 @@ from noisetop.machine.state_folder import SYSTEM_FOLDER, state_folder
 from noisetop.probe.calibrate import CalibrationSettings, measure
 from noisetop.probe.entry_costs import entry_costs
 from noisetop.probe.stored_calibration import calibration_facts, kept
-from noisetop.session.options import victim_cpus
+from noisetop.session.options import unwatched_housekeeping
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.target import Target
 
@@ -42,7 +42,7 @@ class RunCalibration:
         return calibration or self._make(symbols, stopper)
 
     def _make(self, symbols: SymbolTable, stopper: Stopper) -> Calibration:
-        cpus = self._unwatched()
+        cpus = unwatched_housekeeping(self.housekeeping, self.target)
         if self.compiled:
             return Calibration(reason=f"not made beside BCC: {_COMMAND}")
         if not cpus:
@@ -55,8 +55,3 @@ class RunCalibration:
         if not entries:
             return Calibration(reason=f"CPU {cpus[-1]} is too busy to calibrate on: {_COMMAND}")
         return Calibration({kind: entry.cost for kind, entry in entries.items()})
-
-    def _unwatched(self) -> tuple[int, ...]:
-        """The housekeeping CPUs on which no victim runs, whatever -H says."""
-        watched = victim_cpus(self.target)
-        return tuple(cpu for cpu in self.housekeeping if cpu not in watched)

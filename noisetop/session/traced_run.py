@@ -34,9 +34,11 @@ from noisetop.session.options import (
     housekeeping_warning,
     named_victims,
     programs_of,
+    reductions_of,
     ring_records,
     target_of,
 )
+from noisetop.session.run_budget import RunBudget
 from noisetop.session.run_calibration import RunCalibration
 from noisetop.session.workload import Workload
 from noisetop.text.units import format_count, format_ns, parse_duration
@@ -125,12 +127,15 @@ class TracedRun:
             stacks=args.stacks,
             faults=args.faults,
             entries=args.entries,
-            programs=self.programs,
             housekeeping=self.housekeeping,
             backend=self._backend,
         )
+        compiled = self._backend == "bcc"
         self._calibration = RunCalibration(
-            self.target, self.housekeeping, args.faults, compiled=self._backend == "bcc"
+            self.target, self.housekeeping, args.faults, compiled=compiled
+        )
+        self._budget = RunBudget(
+            args.budget, reductions_of(args), self.target, self.housekeeping, compiled=compiled
         )
 
     def _prepare_workload(self, args: argparse.Namespace, output_fd: int) -> None:
@@ -170,10 +175,15 @@ class TracedRun:
         """
         with self.capture.opened() if self.capture else nullcontext(-1) as spool_fd:
             symbols = read_kallsyms()
+            if self._budget.limit_ns:
+                self.programs = self._budget.choose(symbols)
             self._say_first()
             calibration = self._calibration.find(symbols, self.stopper, self._say)
             with self._new_tracer(
-                spool_fd=spool_fd, symbols=symbols, calibration=calibration
+                spool_fd=spool_fd,
+                symbols=symbols,
+                calibration=calibration,
+                programs=self.programs,
             ) as tracer:
                 if not symbols:
                     self._say(hidden_names_notice())
@@ -194,8 +204,8 @@ class TracedRun:
         """What the user should know before tracing starts."""
         if warning := housekeeping_warning(self.housekeeping, self.target):
             self._say(warning)
-        if self.programs.left_out:
-            self._say(LEFT_OUT.brief(self.programs.left_out, 0).text)
+        if left_out := LEFT_OUT.brief(self.programs.left_out, 0).text:
+            self._say(left_out)
         if not is_first("pid"):
             self._say("this is a container: numbers of tasks in the results are the host's")
         if self._backend == "bcc":

@@ -86,6 +86,8 @@ def explain(code: int, step: str, detail: str) -> NoisetopError:
         return NoisetopError(f"page faults cannot be counted here ({reason}): leave out --faults")
     if code == errno.EPERM and not is_first("user"):
         return NoisetopError("a user namespace may not load BPF programs: run noisetop on the host")
+    if code == errno.EPERM and step == "stats":
+        return NoisetopError("statistics of BPF programs need CAP_SYS_ADMIN")
     if code == errno.EPERM:
         return NoisetopError(f"no permission to {step} BPF programs: {sudo_command()}")
     if code == errno.ENOMEM:

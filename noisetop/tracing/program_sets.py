@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from noisetop.counters.left_out import CHEAP, LOCAL, NOTHING, LeftOut
+from noisetop.counters.left_out import (
+    BUDGET,
+    CHEAP,
+    LOCAL,
+    NO_BUDGET,
+    NOTHING,
+    STEPS,
+    TIMERS,
+    Budget,
+    LeftOut,
+)
 
 _SENDERS = ("csd_queue", "ipi_send_cpu", "ipi_send_cpumask")
 _ARMERS = ("hrtimer_start", "timer_start")
@@ -38,7 +48,7 @@ class ProgramSet:
 
 
 COMPLETE = ProgramSet()
-# By option: programs, and what is unknown without them.
+# LOCAL, and the steps of a budget: programs, and what is unknown without them.
 _REDUCTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     LOCAL: (
         (*_SENDERS, *_ARMERS, "work_queue", "softirq_raise", "wait_waking"),
@@ -50,24 +60,23 @@ _REDUCTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "who wakes a thread by an interrupt",
         ),
     ),
-    CHEAP: (
-        ("csd_entry", *_TIMERS, *_TASKLETS, *_ARMERS),
-        (
-            "functions of timers and tasklets",
-            _SEVERAL,
-            _ARMED,
-        ),
-    ),
+    TIMERS: ((*_TIMERS, *_TASKLETS, *_ARMERS), ("functions of timers and tasklets", _ARMED)),
+    CHEAP: (("csd_entry",), (_SEVERAL,)),
 }
 
 
-def program_set(options: Iterable[str]) -> ProgramSet:
-    """The set for some of ``local`` and ``cheap``; with none of them the complete one."""
-    wanted = set(options)
-    asked = [option for option in _REDUCTIONS if option in wanted]
-    programs = [name for option in asked for name in _REDUCTIONS[option][0]]
-    unknown = [what for option in asked for what in _REDUCTIONS[option][1]]
-    if wanted >= {LOCAL, CHEAP}:  # no sender tells the only one
+def program_set(options: Iterable[str], budget: Budget = NO_BUDGET) -> ProgramSet:
+    """The set for some of ``local`` and ``cheap``, less what a budget leaves out; with none of them
+    the complete one."""
+    given = set(options)
+    asked = [option for option in (LOCAL, CHEAP) if option in given]
+    steps = STEPS if CHEAP in asked else budget.steps
+    parts = [*(option for option in asked if option == LOCAL), *steps]
+    programs = [name for part in parts for name in _REDUCTIONS[part][0]]
+    unknown = [what for part in parts for what in _REDUCTIONS[part][1]]
+    if {LOCAL, CHEAP}.issubset(parts):  # no sender tells the only one
         unknown[unknown.index(_SEVERAL)] = _FUNCTIONS
-    left_out = LeftOut(tuple(asked), tuple(dict.fromkeys(unknown)))
+    if budget.steps:
+        asked.append(BUDGET)
+    left_out = LeftOut(tuple(asked), tuple(dict.fromkeys(unknown)), budget)
     return ProgramSet(tuple(dict.fromkeys(programs)), left_out)

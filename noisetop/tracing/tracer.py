@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -67,6 +67,11 @@ _PAIR = re.compile(r"_entry$|_exit$|(?<=_execute)_(start|end)$")
 _ENTRIES = ("entry_begin", "entry_end")
 _NO_NAMES = "names of kernel functions (need CAP_SYSLOG)"
 _TWINS = ("_twin_1", "_twin_2")  # each makes up for the other's misses: bpf/timer.bpf.c
+
+
+def program_names() -> tuple[str, ...]:
+    """Of all programs that there are, whatever this kernel takes. Raises OSError."""
+    return tuple(_native.programs())
 
 
 @dataclass(slots=True)
@@ -143,7 +148,7 @@ class Tracer:
             softirq_names(),
             system.irq_actions(),
             self._read_symbols,
-            frozenset(self.left_out.options),
+            self.left_out.reduced,
         )
         self.host_numbers = HostNumbers(has_btf=self.backend != "bcc")
         self.reader = RecordReader(self.layout, self.names, own_pid=self.own_pid)
@@ -329,6 +334,28 @@ class Tracer:
     def _run_time_and_records(self) -> tuple[int, int]:
         run_ns = sum(program["run_time_ns"] for program in self._session.programs())
         return run_ns, self._session.counters()["records"]
+
+    @contextlib.contextmanager
+    def statistics(self) -> Iterator[None]:
+        """Has the kernel count what program_runs() tells, during the block. That makes each run of
+        every BPF program dearer. Raises NoisetopError where it may not be asked for that."""
+        try:
+            stats_fd = self._session.enable_stats()
+        except _native.TracerError as error:
+            raise explain(error.args[0], error.args[1], error.args[2]) from None
+        try:
+            yield
+        finally:
+            os.close(stats_fd)
+
+    def program_runs(self) -> dict[str, tuple[int, int]]:
+        """Of each program that is loaded, by name: how often it ran on all CPUs, and for how many
+        ns, while there were statistics()."""
+        return {
+            program["name"]: (program["run_count"], program["run_time_ns"])
+            for program in self._session.programs()
+            if program["loaded"]
+        }
 
     def _enable_stats(self) -> int:
         try:

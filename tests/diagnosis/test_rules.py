@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from noisetop.counters.calibration import EntryCost
-from noisetop.counters.left_out import CHEAP, LOCAL, NOTHING, LeftOut
+from noisetop.counters.left_out import BUDGET, CHEAP, LOCAL, NOTHING, TIMERS, Budget, LeftOut
 from noisetop.diagnosis import Diagnosis, all_rules, diagnose, page
 from noisetop.diagnosis.evidence import Evidence, Realtime, Share
 from noisetop.diagnosis.finding import Rule
@@ -317,6 +317,9 @@ def test_what_was_not_traced_is_not_told_as_absent(path: tuple[str, ...]) -> Non
     assert "Left out: --cheap: unknown are functions of timers" in " ".join(page.page_lines(found))
     for other in (LeftOut((LOCAL,), ("who sends interrupts",)), NOTHING):
         assert "functions-left-out" not in names(diagnose(evidence(share(*path), left_out=other)))
+    timers = LeftOut((BUDGET,), ("functions of timers",), Budget(1, (TIMERS,)))
+    told = names(diagnose(evidence(share(*path), left_out=timers)))
+    assert ("functions-left-out" in told) == (path[0] != "ipi")
     named = share("ipi", "call_function_single", "ipi_mb")
     assert names(diagnose(evidence(named, left_out=cheap))) == ["membarrier"]
 

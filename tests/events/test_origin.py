@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noisetop.counters.left_out import CHEAP, LOCAL
+from noisetop.counters.left_out import CHEAP, LOCAL, TIMERS
 from noisetop.events.interruption import INTERRUPTION, Source
 from noisetop.events.origin import Origin, OriginJoin
 from noisetop.events.task_names import TaskInfo, TaskNames
@@ -78,6 +78,8 @@ def test_the_origin(path: tuple[str, ...], trigger: Trigger, ran: int, expected:
         (("timer", "local_timer"), Trigger(context="tick"), LOCAL, Origin.KERNEL),
         (("timer", "local_timer"), Trigger(), CHEAP, Origin.UNATTRIBUTED),
         (("softirq", "TIMER"), Trigger("victim", VICTIM, 1), CHEAP, Origin.UNATTRIBUTED),
+        (("timer", "local_timer"), Trigger(), TIMERS, Origin.UNATTRIBUTED),
+        (("softirq", "TIMER"), Trigger("victim", VICTIM, 1), TIMERS, Origin.UNATTRIBUTED),
         (WORK, Trigger(), LOCAL, Origin.UNATTRIBUTED),
         (("softirq", "RCU"), Trigger(), LOCAL, Origin.KERNEL),
     ],

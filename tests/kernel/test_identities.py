@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from noisetop.counters.left_out import CHEAP, LEFT_OUT, LOCAL
+from noisetop.counters.left_out import CHEAP, LEFT_OUT, LOCAL, NO_BUDGET, TIMERS, Budget
 from noisetop.counters.losses import LOSSES
 from noisetop.counters.overhead import OVERHEAD
 from noisetop.counters.unavailable import UNAVAILABLE
@@ -72,14 +72,15 @@ class Loaded:
         return least - self.slices_of_init, most
 
 
-SETS = ["complete", LOCAL, CHEAP] if SHARE == 1 else ["complete"]
+SETS = ["complete", LOCAL, CHEAP, TIMERS] if SHARE == 1 else ["complete"]
 """In emulation one, as the others attach a part of the same programs."""
 
 
 @pytest.fixture(scope="module", params=SETS)
 def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     """Under each set of programs: what it sees adds up."""
-    programs = program_set([request.param])
+    steps = (TIMERS,) if request.param == TIMERS else ()
+    programs = program_set([request.param], Budget(1, steps) if steps else NO_BUDGET)
     path = tmp_path_factory.mktemp("loaded") / "loaded.noisetop"
     cpus = system.online_cpus()
     with contextlib.ExitStack() as stack:
