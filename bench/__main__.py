@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.machine import describe_machine, machine_line
-from bench.parts import Part, PartResult, Plan, Target, all_parts, run_parts
+from bench.parts import Part, PartResult, Plan, Target, all_parts, obstacle_of, run_parts
 from bench.regression import compare
 from bench.table import Table, update_document, with_interval
 from bench.tools import Setting, all_tools, missing_tools
@@ -147,12 +147,15 @@ def say(line: str) -> None:
 
 
 def chosen_parts(numbers: list[int] | None) -> tuple[Part, ...]:
-    """Those asked for, and of these what the user may run."""
-    parts = [part for part in all_parts() if not numbers or part.number in numbers]
-    allowed = [part for part in parts if os.geteuid() == 0 or not part.needs_root]
-    for part in parts:
-        if part not in allowed:
-            say(f"part {part.number} ({part.name}) left out: it needs root, sudo python -m bench")
+    """Those asked for, and of these what the user may run and this machine can."""
+    allowed = []
+    for part in all_parts():
+        if numbers and part.number not in numbers:
+            continue
+        if why := obstacle_of(part, is_root=os.geteuid() == 0):
+            say(f"part {part.number} ({part.name}) left out: {why}")
+        else:
+            allowed.append(part)
     return tuple(allowed)
 
 

@@ -93,6 +93,22 @@ class PeriodPart(Part, Protocol):
         ...
 
 
+@runtime_checkable
+class ObstructedPart(Part, Protocol):
+    """A part that not every machine can run."""
+
+    def obstacle(self) -> str:
+        """What this machine lacks, and what to type; empty: nothing."""
+        ...
+
+
+def obstacle_of(part: Part, *, is_root: bool) -> str:
+    """Why the part cannot be run, and what to type; empty: it can."""
+    if part.needs_root and not is_root:
+        return "it needs root, sudo python -m bench"
+    return part.obstacle() if isinstance(part, ObstructedPart) else ""
+
+
 def run_parts(
     parts: Sequence[Part], plan: Plan, say: Callable[[str], None]
 ) -> dict[str, PartResult]:

@@ -43,8 +43,8 @@ def source_for(cpu: int) -> str:
     return "".join(lines)
 
 
-def _compiled(folder: Path, cpu: int) -> tuple[Path, Path]:
-    """The loader and the object. Raises NoisetopError."""
+def compiled(folder: Path, cpu: int) -> tuple[Path, Path]:
+    """The loader and the object, in the folder. Raises NoisetopError."""
     loader, code, source = (folder / f"empty{suffix}" for suffix in ("", ".o", ".bpf.c"))
     source.write_text(source_for(cpu))
     include = f"-I/usr/include/{platform.machine()}-linux-gnu"
@@ -81,7 +81,7 @@ class EmptyPrograms:
     @contextmanager
     def run(self, setting: Setting) -> Iterator[Session]:
         """Attached when entered."""
-        command = [str(path) for path in _compiled(setting.folder, setting.cpu)]
+        command = [str(path) for path in compiled(setting.folder, setting.cpu)]
         with running(command, setting.housekeeping, setting.folder, "empty") as process:
             process.wait_until(lambda: "\n" in process.stdout.read_text())
             yield EmptySession(process)
