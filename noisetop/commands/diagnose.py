@@ -27,6 +27,8 @@ from noisetop.session.temporary import temporary_folder
 from noisetop.session.traced_run import TracedRun
 from noisetop.summary.recorded import check_victim, say_victim
 from noisetop.text.terminal_output import add_pager_argument, print_lines
+from noisetop.tracing.capabilities import AUDIT, FILES, raised
+from noisetop.tracing.later_steps import LaterSteps
 from noisetop.version import version
 
 NAME = "diagnose"
@@ -120,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _save(diagnosis: Diagnosis, output: Output) -> None:
     """Keeps a diagnosis for --against. Raises NoisetopError."""
-    with output.opened() as out:
+    with raised(FILES), output.opened() as out:
         document = json.dumps(sealed(saved.as_saved(diagnosis, version())), indent=2)
         out.write(document.encode() + b"\n")
 
@@ -167,11 +169,14 @@ def _trace(args: argparse.Namespace, path: Path) -> tuple[Recording, int]:
     """Traces into a file, and the exit status of the command where there is one."""
     if args.duration is None and not args.workload:
         args.duration = _DEFAULT_DURATION
-    with TracedRun(args, output=path, in_lasting_folder=False) as run:
+    later = LaterSteps(audit=True, folders=(args.save.parent,) if args.save else ())
+    with TracedRun(args, output=path, in_lasting_folder=False, later=later) as run:
         with run.tracing() as tracer:
             notice(f"tracing {run.target.title}")
             run.wait(tracer)
-        return open_recording(path), run.status()
+        with raised(FILES):
+            recording = open_recording(path)
+        return recording, run.status()
 
 
 def _judge(
@@ -185,6 +190,13 @@ def _judge(
 
     ``realtime``: what had real-time priority before the recording; None: not known.
     """
+    with raised(AUDIT):
+        return _judged(recording, realtime, pid, by_net)
+
+
+def _judged(
+    recording: Recording, realtime: Realtime | None, pid: int | None, by_net: bool
+) -> tuple[Diagnosis, Sequence[CheckResult]]:
     if by_net:
         recording.rank_by_net()
     machine = AuditedMachine(cpus=recording.cpus, pid=pid) if _made_here(recording) else None

@@ -19,6 +19,7 @@ from noisetop.metrics.totals import Snapshot
 from noisetop.session.notice import notice
 from noisetop.session.options import add_run_arguments
 from noisetop.session.traced_run import TracedRun
+from noisetop.tracing.later_steps import LaterSteps
 
 if TYPE_CHECKING:
     from noisetop.metrics.registry import Published
@@ -43,6 +44,9 @@ EXAMPLES = (
 _BATCH_BYTES = 32 << 20
 """Of half a million records, which are those of a period. Where noisetop gets too little CPU time,
 it is better to lose records, which is a metric, than to take the memory of a machine."""
+
+_LATER = LaterSteps(tasks=False, names=False)
+"""It serves others, and reads of tasks what everybody may."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     text = TextFile.at(args.textfile) if args.textfile else None
     if address:
         address.check()
-    run = TracedRun(args, live=True, unprivileged=True, batch_bytes=_BATCH_BYTES)
+    run = TracedRun(args, live=True, later=_LATER, batch_bytes=_BATCH_BYTES)
     # All that is imported or read is so before the privileges are gone.
     published = _published()
     with run:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from noisetop.command_line.command import Example
@@ -35,6 +36,12 @@ from noisetop.text.sanitize import printable
 from noisetop.text.terminal_output import add_pager_argument, print_lines
 from noisetop.text.units import parse_duration
 from noisetop.tracing.backend import choose
+from noisetop.tracing.capabilities import FILES, raised
+from noisetop.tracing.later_steps import (
+    LaterSteps,
+    give_up_capabilities,
+    keep_what_attaching_takes,
+)
 from noisetop.tracing.privileges import check_privileges
 from noisetop.tracing.stopper import Stopper, catch_signals
 
@@ -230,8 +237,9 @@ def run(args: argparse.Namespace) -> int:
     # A signal ends the measurement, and loses nothing of it. That of memory has no early end.
     with nullcontext() if args.probe == "numa" else catch_signals(stopper):
         result = _PROBES[args.probe](args, stopper)
-        for output in outputs:
-            write_result(result, output)
+        with raised(FILES):
+            for output in outputs:
+                write_result(result, output)
         if args.json:
             print(as_json(result))
     stopper.close()
@@ -242,6 +250,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _metadata(args: argparse.Namespace) -> dict[str, object]:
     return {**system.describe(), "command": sys.argv[1:], "probe": args.probe}
+
+
+def _give_up(args: argparse.Namespace) -> None:
+    """The privileges that nothing takes after this."""
+    give_up_capabilities(LaterSteps(names=False, folders=tuple(one.parent for one in args.output)))
 
 
 def _wants_trace(args: argparse.Namespace) -> tuple[bool, list[str]]:
@@ -278,9 +291,11 @@ def _spin(args: argparse.Namespace, stopper: Stopper) -> ProbeResult:
     busy = _busy_percents(args.busy)
     settings, missing = _spin_settings(args)
     runs: list[SpinResult] = []
-    for percent in busy:
+    for number, percent in enumerate(busy, 1):
+        # Each of them attaches again.
+        attached = partial(_give_up, args) if number == len(busy) else bool
         try:
-            result = run_spin(replace(settings, busy_percent=percent), stopper)
+            result = run_spin(replace(settings, busy_percent=percent), stopper, attached)
         except NoisetopError:
             # What was measured before it was stopped is worth more than the reason.
             if not (runs and stopper.stopped):
@@ -336,7 +351,7 @@ def _switch(args: argparse.Namespace, stopper: Stopper) -> ProbeResult:
         trace=trace,
     )
     _warn_about_housekeeping(settings.housekeeping)
-    result = run_switch(settings, stopper)
+    result = run_switch(settings, stopper, partial(_give_up, args))
     result = replace(result, missing=[*result.missing, *missing])
     return ProbeResult("switch", _metadata(args), switch=result)
 
@@ -354,6 +369,7 @@ def _calibrate(args: argparse.Namespace) -> int:
     housekeeping = own_cpus(args.housekeeping, cpus)
     check_privileges()
     _warn_about_housekeeping(housekeeping)
+    keep_what_attaching_takes(state_folder())
     with catch_signals(stopper := Stopper()):
         entries = entry_costs(measure_cpus(cpus, duration_ns, housekeeping, stopper))
     stopper.close()

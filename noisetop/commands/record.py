@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     with in_background(args.output, wanted=args.daemon) as started:
         if options:
             flight = FlightRun(args, options)
-            with TracedRun(args, live=True) as run:
+            with TracedRun(args, live=True, later=flight.later) as run:
                 reached = flight.run(run, started)
                 return run.status() or reached
         return _record(args, started)

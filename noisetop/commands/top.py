@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from noisetop.command_line.command import Example
@@ -22,6 +23,7 @@ from noisetop.session.temporary import temporary_file
 from noisetop.session.traced_run import TracedRun
 from noisetop.text.terminal_output import is_dumb
 from noisetop.text.units import parse_duration
+from noisetop.tracing.later_steps import LaterSteps
 
 NAME = "top"
 HELP = "live dashboard; plain text if stdout is not a terminal"
@@ -83,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
             args,
             output=None if args.worst else args.output,
             live=True,
+            later=_later(args, has_keys=output.owns_terminal),
             workload_output_fd=written.fileno() if written else -1,
             say=recorder.say if recorder else notice,
         )
@@ -90,8 +93,9 @@ def run(args: argparse.Namespace) -> int:
             with ExitStack() as trace:
                 if recorder:
                     trace.callback(recorder.say_again)
+                begin = partial(trace.enter_context, _traced(args, run, recorder, interval_ns))
                 feed = StartingFeed(
-                    lambda: trace.enter_context(_traced(args, run, recorder, interval_ns)),
+                    run.begun_apart(begin) if output.owns_terminal else begin,
                     run.stopper,
                     run.target.title,
                     interval_ns,
@@ -104,6 +108,12 @@ def run(args: argparse.Namespace) -> int:
             written.seek(0)
             shutil.copyfileobj(written, sys.stdout.buffer)
     return status
+
+
+def _later(args: argparse.Namespace, *, has_keys: bool) -> LaterSteps:
+    """Keys write into the current folder."""
+    folders = (Path(),) if has_keys else ()
+    return LaterSteps(audit=has_keys, folders=(*folders, *([args.output] if args.worst else ())))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.recording.moment import Figures
 from noisetop.text.sanitize import printable
+from noisetop.tracing.capabilities import SIGNALS, raised
 
 TRACE, SIGNAL, SHELL, CONTINUE = "trace", "signal", "shell", "continue"
 EXAMPLES = "trace,file=%t.noisetop, signal,num=USR1,pid=1234, shell,command=… or continue"
@@ -111,7 +112,8 @@ def environment_of(path: Path | None, figures: Figures | None) -> dict[str, str]
 def send_signal(action: Action) -> None:
     """Raises NoisetopError where there is no such process."""
     try:
-        os.kill(action.pid, action.number)
+        with raised(SIGNALS):
+            os.kill(action.pid, action.number)
     except OSError as error:
         name = signal.Signals(action.number).name
         raise NoisetopError(f"{name} to PID {action.pid}: {error.strerror}") from None

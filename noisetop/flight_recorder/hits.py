@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,9 +16,7 @@ from noisetop.flight_recorder.actions import (
     SIGNAL,
     TRACE,
     Action,
-    User,
     environment_of,
-    run_command,
     send_signal,
 )
 from noisetop.flight_recorder.snapshot_files import Taken, Unfinished, remove_unfinished, written
@@ -46,7 +44,8 @@ class HitFiles:
     actions: Sequence[Action]
     output: Path
     """Where an action ``trace`` writes that names no file; %t is the time, %n the number."""
-    user: User
+    run_command: Callable[[Action, Mapping[str, str]], None]
+    """Of SHELL: runs the command with what it is told. Raises NoisetopError."""
     notice: Callable[[str], None]
     force: bool = False
     max_files: int = 0
@@ -112,7 +111,7 @@ class HitFiles:
                 elif action.kind == SIGNAL:
                     send_signal(action)
                 elif action.kind == SHELL:
-                    run_command(action, environment_of(path, figures), self.user)
+                    self.run_command(action, environment_of(path, figures))
                 elif action.kind == CONTINUE:
                     return True
             except NoisetopError as error:

@@ -13,6 +13,7 @@ from typing import Protocol
 from noisetop.errors import NoisetopError
 from noisetop.flight_recorder.snapshot_files import Taken
 from noisetop.summary.cpu_victim import CpuVictims
+from noisetop.tracing.capabilities import FILES, raised
 
 _WAITING = 3
 """Snapshots that are written or wait for that; each holds its part of the window in memory."""
@@ -62,8 +63,12 @@ class SnapshotWriter:
         """False where the disk does not keep up."""
         if len(self._pending) >= _WAITING:
             return False
-        self._pending.append(self._pool.submit(self.sink.take, taken))
+        self._pending.append(self._pool.submit(self._take, taken))
         return True
+
+    def _take(self, taken: Taken) -> CpuVictims:
+        with raised(FILES):
+            return self.sink.take(taken)
 
     @property
     def busy(self) -> bool:

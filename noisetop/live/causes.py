@@ -19,6 +19,7 @@ from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import UserStacks
 from noisetop.events.waits import WaitBook
 from noisetop.summary.cpu_victim import CpuVictims
+from noisetop.tracing.capabilities import AUDIT, raised
 
 REFRESH_NS = 5_000_000_000
 _MOST_SHARE = 0.004
@@ -103,8 +104,9 @@ class LiveCauses:
     def _judged(self, collector: Collector, end_ns: int, cpu_victims: CpuVictims) -> Diagnosis:
         if self.stacks is not None:
             collector.stacks, collector.user_stacks = self.stacks()
-        machine = self.machine() if self.machine is not None else None
-        return diagnose(self._evidence(collector, end_ns, cpu_victims, machine))
+        with raised(AUDIT):
+            machine = self.machine() if self.machine is not None else None
+            return diagnose(self._evidence(collector, end_ns, cpu_victims, machine))
 
     def _evidence(
         self,

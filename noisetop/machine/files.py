@@ -221,7 +221,7 @@ class Files:
         for path in ("/.dockerenv", "/run/.containerenv", "/run/systemd/container"):
             if self.exists(path) and not whole:
                 return f"{path} exists"
-        if self.kernel_threads_visible or self._hides_processes:
+        if self.kernel_threads_visible or self.hides_processes:
             return ""
         return "/proc/2 is not the kernel's kthreadd"
 
@@ -234,7 +234,8 @@ class Files:
         return bool(re.search(r"(?m)^/dev/(?!mapper/docker)\S+ / ", mounts))
 
     @cached_property
-    def _hides_processes(self) -> bool:
+    def hides_processes(self) -> bool:
+        """Whether /proc shows users only their own processes."""
         try:
             return b"hidepid=" in self.read_bytes("/proc/mounts")
         except OSError:

@@ -22,6 +22,7 @@ from noisetop.machine.stolen_time import (
     throttled_ns,
 )
 from noisetop.machine.system import ROOT
+from noisetop.tracing.capabilities import NAMES, raised
 
 STEAL = "steal"
 STOPPED = "stopped by a signal"
@@ -84,6 +85,10 @@ class Watcher:
 
     def poll(self) -> None:
         """Reads all counters once."""
+        with raised(NAMES):
+            self._poll()
+
+    def _poll(self) -> None:
         steal = read_steal_ticks(self.root)
         self._steal.append((time.monotonic_ns(), steal))
         for file in throttle_files(self.pid, self.root):

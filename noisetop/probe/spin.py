@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -136,8 +137,11 @@ class _Run:
             time.sleep(_POLL_NS / 1e9 / 10)
 
 
-def run_spin(settings: SpinSettings, stopper: Stopper) -> SpinResult:
-    """Runs one setting. Raises NoisetopError, and UsageError for what cannot be."""
+def run_spin(
+    settings: SpinSettings, stopper: Stopper, attached: Callable[[], object] = bool
+) -> SpinResult:
+    """Runs one setting; calls ``attached`` when the programs are, before anything else starts.
+    Raises NoisetopError, and UsageError for what cannot be."""
     if settings.housekeeping:
         affinity.bind(settings.housekeeping)
     with ExitStack() as stack:
@@ -153,13 +157,15 @@ def run_spin(settings: SpinSettings, stopper: Stopper) -> SpinResult:
             )
         )
         watcher.pid, watcher.tids = process.pid, process.tids
-        watcher.start()
         target = Target(_traced_cpus(settings), pid=process.pid, title="probe")
         run = _Run(settings, process, watcher, Tracing(target, settings.housekeeping))
-        if settings.trace:
-            run.tracing.open(
-                stack.enter_context(Tracer(target, housekeeping=settings.housekeeping))
-            )
+        tracer = Tracer(target, housekeeping=settings.housekeeping) if settings.trace else None
+        if tracer:
+            stack.enter_context(tracer)
+            attached()
+        watcher.start()
+        if tracer:
+            run.tracing.open(tracer)
         before = read_interrupt_counts(settings.cpus)
         run.begin()
         run.wait(stopper)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -128,8 +128,11 @@ def count_traced(
     return Traced(confirmed, per_process, unseen, unseen_ns)
 
 
-def run_switch(settings: SwitchSettings, stopper: Stopper) -> SwitchResult:
-    """Lets the processes compete. Raises NoisetopError."""
+def run_switch(
+    settings: SwitchSettings, stopper: Stopper, attached: Callable[[], object] = bool
+) -> SwitchResult:
+    """Lets the processes compete; calls ``attached`` when the programs are. Raises
+    NoisetopError."""
     if settings.housekeeping:
         affinity.bind(settings.housekeeping)
     with ExitStack() as stack:
@@ -141,10 +144,12 @@ def run_switch(settings: SwitchSettings, stopper: Stopper) -> SwitchResult:
             )
             group.append(stack.enter_context(process))
         tracing = Tracing(Target((settings.cpu,), title="probe"), settings.housekeeping)
-        if settings.trace:
-            tracing.open(
-                stack.enter_context(Tracer(tracing.target, housekeeping=settings.housekeeping))
-            )
+        own = settings.housekeeping
+        tracer = Tracer(tracing.target, housekeeping=own) if settings.trace else None
+        if tracer:
+            stack.enter_context(tracer)
+            attached()
+            tracing.open(tracer)
         pairs = _compete(settings, group, tracing, stopper)
         tracing.close()
         raw = [process.results()[0] for process in group]

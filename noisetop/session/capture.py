@@ -24,6 +24,7 @@ from noisetop.recording.recording import Recording
 from noisetop.session.notice import notice
 from noisetop.session.spool_file import SpoolFile
 from noisetop.text.cpu_list import format_cpu_list
+from noisetop.tracing.capabilities import FILES, raised
 from noisetop.tracing.tracer import Tracer
 
 PARTIAL = ".partial"
@@ -69,7 +70,8 @@ class Capture:
             yield self._file.fd
         except BaseException:
             if not self.worth_keeping:
-                self._file.discard()
+                with raised(FILES):
+                    self._file.discard()
             raise
         finally:
             self._file.close()
@@ -77,7 +79,8 @@ class Capture:
     def name_spool(self) -> None:
         """The window has begun: from now on what was recorded outlives a crash. Raises UsageError
         where another recording took the name of the spool file."""
-        self._file.name()
+        with raised(FILES):
+            self._file.name()
 
     def write_head(self, tracer: Tracer) -> None:
         """Writes what must come before the first event. Raises NoisetopError."""
@@ -121,6 +124,10 @@ class Capture:
 
     def publish(self) -> None:
         """Turns the spool file into the output. The spool file goes only when that worked."""
+        with raised(FILES):
+            self._publish()
+
+    def _publish(self) -> None:
         if self.path.suffix == SUFFIX:
             self._output.output.publish(self.spool)
             self._inspect(self.path)

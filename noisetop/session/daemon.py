@@ -11,6 +11,7 @@ from pathlib import Path
 
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.session.notice import notice
+from noisetop.tracing.capabilities import FILES, raised
 
 _STARTED = b"started"
 _MODE = 0o600
@@ -28,8 +29,9 @@ class Daemon:
         """What is said from now on goes to the log; who called gets its prompt back. Raises
         NoisetopError."""
         try:
-            log_fd = os.open(self.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _MODE)
-            self.pid_file.write_text(f"{os.getpid()}\n")
+            with raised(FILES):
+                log_fd = os.open(self.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _MODE)
+                self.pid_file.write_text(f"{os.getpid()}\n")
         except OSError as error:
             raise NoisetopError(f"cannot write {error.filename}: {error.strerror}") from None
         os.setsid()
@@ -45,7 +47,8 @@ class Daemon:
     def close(self) -> None:
         """Removes the PID file."""
         if self._caller_fd < 0:
-            self.pid_file.unlink(missing_ok=True)
+            with raised(FILES):
+                self.pid_file.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from noisetop.errors import EXIT_LIMIT, UsageError
 from noisetop.events.victim_time import ANY_TASK
+from noisetop.flight_recorder.actions import SHELL, SIGNAL
+from noisetop.flight_recorder.command_runner import CommandRunner
 from noisetop.flight_recorder.detectors import (
     Detector,
     GapDetector,
@@ -37,6 +40,7 @@ from noisetop.session.traced_run import TracedRun
 from noisetop.session.worst_detectors import worst_detectors
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_ns
+from noisetop.tracing.later_steps import LaterSteps
 from noisetop.tracing.tracer import Tracer
 
 _POLL_NS = 500_000_000
@@ -58,8 +62,11 @@ class FlightRun:
             output = output / ASKED_FILE
         elif output.suffix != SUFFIX:
             raise UsageError(f"a snapshot is a {SUFFIX} file: noisetop export makes others of it")
+        actions = (*options.on_threshold, *options.on_end)
+        commands = tuple(one for one in actions if one.kind == SHELL)
+        self._commands = CommandRunner(commands, user_for_commands())
         hits = HitFiles(
-            options.on_threshold, output, user_for_commands(), notice, args.force,
+            options.on_threshold, output, self._commands.run, notice, args.force,
             options.max_files,
         )  # fmt: skip
         if hits.goes_on or not options.has_threshold:
@@ -70,6 +77,12 @@ class FlightRun:
         self._hits = hits
         if options.control:
             options.control.check()
+        files = [Path(one.file) for one in actions if one.file]
+        self.later = LaterSteps(
+            signals=any(one.kind == SIGNAL for one in actions),
+            folders=(args.output.parent, *(one.parent for one in (output, *files))),
+        )
+        """For the TracedRun."""
 
     def run(self, run: TracedRun, started: Callable[[], None]) -> int:
         """Until the end of the run; EXIT_LIMIT where a threshold ended it, else 0. Calls
@@ -78,6 +91,7 @@ class FlightRun:
         gap_ns = self._options.gap_ns
         spinning = GapProbe(run.target.cpus, gap_ns, notice) if gap_ns else nullcontext()
         with (
+            self._commands if self._commands.commands else nullcontext(),
             _snapshot_signal(run.stopper.wake) as asked,
             self._options.control or nullcontext(),
             spinning as self._probe,

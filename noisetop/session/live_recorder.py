@@ -8,12 +8,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from noisetop.errors import UsageError
 from noisetop.events.records import Pieces
 from noisetop.events.victim_time import ANY_TASK
-from noisetop.flight_recorder.actions import TRACE, Action
+from noisetop.flight_recorder.actions import TRACE, Action, run_command
 from noisetop.flight_recorder.hits import HitFiles
 from noisetop.flight_recorder.recorder import FlightRecorder, Plan
 from noisetop.flight_recorder.sinks import ASKED_FILE, Sinks
@@ -94,9 +95,8 @@ class LiveRecorder:
             by_cost=bool(worst and worst.by in BY_COST),
             period_ns=period_of(args),
         )
-        made = cls(
-            plan, HitFiles([Action(TRACE)], output, user_for_commands(), notice), worst, has_keys
-        )
+        run = partial(run_command, user=user_for_commands())
+        made = cls(plan, HitFiles([Action(TRACE)], output, run, notice), worst, has_keys)
         made.hits.notice = made.say
         return made
 

@@ -6,12 +6,13 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from noisetop.counters.left_out import LEFT_OUT
 from noisetop.counters.losses import LOSSES
@@ -43,7 +44,7 @@ from noisetop.session.run_calibration import RunCalibration
 from noisetop.session.workload import Workload
 from noisetop.text.units import format_count, format_ns, parse_duration
 from noisetop.tracing.backend import choose
-from noisetop.tracing.capabilities import drop_capabilities
+from noisetop.tracing.later_steps import NOTHING_MORE, LaterSteps, give_up_capabilities
 from noisetop.tracing.privileges import check_privileges, hidden_names_notice
 from noisetop.tracing.stopper import Stopper, catch_signals
 from noisetop.tracing.target import Target
@@ -52,6 +53,8 @@ from noisetop.tracing.tracer import BATCH_BYTES, Tracer
 _CHECK_INTERVAL_NS = 500_000_000
 _PATIENCE_S = 2.0
 _PIDFD_THREAD = os.O_EXCL
+
+Begun = TypeVar("Begun")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +83,9 @@ class TracedRun:
     Inside the context signals end the run instead of the process. With ``output`` the run is
     recorded there; ``in_lasting_folder``: its folder is not going to be removed; ``inspect`` is
     called with the recording when the output has its name. ``live``: Tracer.read() is going to be
-    called. ``unprivileged``: capabilities that it does not need are dropped once the programs are
-    attached, before the window starts. ``batch_bytes``: see Tracer. ``say`` takes what the user
-    should know when tracing starts, a line each.
+    called. ``later``: what else is done once the programs are attached; then, before the window
+    starts, all capabilities are given up that no later step takes. ``batch_bytes``: see Tracer.
+    ``say`` takes what the user should know when tracing starts, a line each.
 
     Raises UsageError for options that cannot be, NoisetopError where tracing is not possible.
     """
@@ -95,7 +98,7 @@ class TracedRun:
         in_lasting_folder: bool = True,
         inspect: Callable[[Recording], None] | None = None,
         live: bool = False,
-        unprivileged: bool = False,
+        later: LaterSteps = NOTHING_MORE,
         batch_bytes: int = BATCH_BYTES,
         workload_output_fd: int = -1,
         say: Callable[[str], object] = notice,
@@ -104,8 +107,13 @@ class TracedRun:
         self._say = say
         if live:
             give_back_memory()
-        self._unprivileged = unprivileged
         self.capture = Capture(output, args.force, in_lasting_folder, inspect) if output else None
+        self._later = replace(
+            later,
+            stacks=args.stacks,
+            signals=later.signals or bool(args.workload),
+            folders=(*later.folders, output.parent) if output else later.folders,
+        )
         records = ring_records(args)
         self.stopper = Stopper(duration_ns=parse_duration(args.duration) if args.duration else 0)
         self.target = _checked_target(args)
@@ -165,6 +173,15 @@ class TracedRun:
     ) -> None:
         self._stack.close()
 
+    def begun_apart(self, begin: Callable[[], Begun]) -> Callable[[], Begun]:
+        """``begin``, which enters tracing(), for a view that has threads by then: it runs on a
+        thread of its own. This one, and those that it starts, give up their capabilities now."""
+        thread = ThreadPoolExecutor(1)
+        thread.submit(int).result()  # it starts with what this thread has now
+        self._stack.callback(thread.shutdown)
+        give_up_capabilities(self._later)
+        return lambda: thread.submit(begin).result()
+
     @contextmanager
     def tracing(self) -> Iterator[Tracer]:
         """Creates the output, attaches, starts the window, the duration and the command. After the
@@ -213,8 +230,7 @@ class TracedRun:
 
     def _start(self, tracer: Tracer) -> None:
         """What comes before the window must not take time of it; the command comes last."""
-        if self._unprivileged:
-            drop_capabilities(tracer.try_reads)
+        give_up_capabilities(self._later)
         if self.capture:
             self.capture.write_head(tracer)
         tracer.start_window(self.capture.write_names if self.capture else None)

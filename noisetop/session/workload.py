@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from noisetop.errors import NoisetopError
 from noisetop.session.caller import Caller
+from noisetop.tracing.capabilities import SIGNALS, raised
 
 _NOT_FOUND, _NOT_RUN = 127, 126
 _SIGNAL_BASE = 128  # what shells add to the number of the signal that ended a command
@@ -83,7 +84,8 @@ class Workload:
     def terminate(self) -> None:
         """Ends it when it has not ended by itself."""
         if self._status is None:
-            os.kill(self.pid, signal.SIGTERM)
+            with raised(SIGNALS):
+                os.kill(self.pid, signal.SIGTERM)
 
     def close(self) -> None:
         """A command that was never released ends without having run."""

@@ -21,6 +21,7 @@ from noisetop.machine.files import Files
 from noisetop.machine.system import ROOT, cgroup2_root
 from noisetop.machine.task_details import read_process
 from noisetop.machine.tasks import only_cpu_of
+from noisetop.tracing.capabilities import NAMES, raised
 
 _AT_ONCE = 256
 """Processes that are read in one go: a bound for the CPU time that a storm of new ones takes."""
@@ -82,6 +83,10 @@ class ProcessWatch:
     def news(self) -> dict[str, Any]:
         """Reads what was named since the last call, and returns it as Details.add() takes it; empty
         where there is nothing new."""
+        with raised(NAMES):
+            return self._news()
+
+    def _news(self) -> dict[str, Any]:
         pids = [pid for pid in list(self._pending)[-_AT_ONCE:] if pid and self._read(pid)]
         self._pending.clear()
         for pid in pids:

@@ -478,14 +478,6 @@ class Tracer:
         opened, _ = self._session.open_records(now_ns)
         return now_ns, np.frombuffer(opened, self.layout.event)
 
-    def try_reads(self) -> None:
-        """Reads all that is read while the trace goes on, and forgets it. Raises what the kernel
-        refuses, as _native.TracerError or OSError."""
-        self.open_records()
-        self._session.cpu_counters()
-        self._session.programs()
-        self._session.stacks()
-
     @property
     def directory(self) -> TaskDirectory:
         """Who the tasks are that read() has met so far; grows."""

@@ -24,6 +24,7 @@ from noisetop.machine.files import Files
 from noisetop.machine.process_maps import Mapping, mapping_at, open_mapped, path_here, read_maps
 from noisetop.machine.system import ROOT
 from noisetop.tracing import symbolizer
+from noisetop.tracing.capabilities import STACKS, raised
 
 LIBRARY = "libdw.so.1"
 ENDED = "its program had ended before it could be asked"
@@ -93,7 +94,8 @@ class UserStackWatch:
         for pair, at in zip(*np.unique(pairs, return_index=True), strict=True):
             key = int(pair) >> 32, int(pair) & 0xFFFFFFFF
             if key not in self._stacks and len(self._stacks) < _MOST_STACKS:
-                self._stacks[key] = self._placed(*key, int(told["time_ns"][at]))
+                with raised(STACKS):
+                    self._stacks[key] = self._placed(*key, int(told["time_ns"][at]))
 
     def _note_name(self, tid: int, process: int, comm: bytes, time_ns: int) -> None:
         """A program that another one takes the place of goes by another name."""

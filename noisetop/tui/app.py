@@ -29,6 +29,7 @@ from noisetop.output import check_output
 from noisetop.summary.summary import Summary
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_ns
+from noisetop.tracing.capabilities import FILES, raised
 from noisetop.tui.config import Config, config_path, config_text, read_config, write_config
 from noisetop.tui.feed_reader import FeedReader, NewSample, Progress
 from noisetop.tui.history import LENGTH, History
@@ -292,7 +293,7 @@ class Dashboard(StatefulApp):
         path = Path(f"noisetop-{datetime.datetime.now():%Y%m%dT%H%M%S}.{suffix}")
         content = self.export_screenshot() if suffix == "svg" else screen_text(self.screen)
         try:
-            with check_output(path, force=True).opened() as file:
+            with raised(FILES), check_output(path, force=True).opened() as file:
                 file.write(content.encode())
         except NoisetopError as error:
             self.notify(str(error), severity="error")

@@ -14,6 +14,7 @@ from typing import Any
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.output import Output, give_to_caller
 from noisetop.text.units import format_ns, parse_duration
+from noisetop.tracing.capabilities import FILES, raised
 from noisetop.tui.themes import LOOKS
 
 _MOST_BYTES = 1 << 20
@@ -137,6 +138,11 @@ def _duration(ns: int) -> str:
 def write_config(path: Path, text: str) -> None:
     """Writes the file, and makes its folders; a former one is kept beside it. Raises
     NoisetopError."""
+    with raised(FILES):
+        _replace(path, text)
+
+
+def _replace(path: Path, text: str) -> None:
     try:
         _make_folder(path.parent)
         _check_owner(path.parent)

@@ -2,24 +2,26 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from noisetop.errors import NoisetopError
-from noisetop.flight_recorder.actions import User, parse_action
+from noisetop.flight_recorder.actions import User, parse_action, run_command
 from noisetop.flight_recorder.hits import HitFiles, numbered
 from noisetop.recording.moment import ASKED
 from noisetop.recording.open import open_recording
 from tests.flight_recorder.made_up import taken
 
 ME = User(os.getuid(), os.getgid(), tuple(os.getgroups()), dict(os.environ))
+RUN = partial(run_command, user=ME)
 
 
 def hits(output: Path, *actions: str, max_files: int = 0) -> HitFiles:
     told: list[str] = []
     made = HitFiles(
-        [parse_action(one) for one in actions or ("trace",)], output, ME, told.append,
+        [parse_action(one) for one in actions or ("trace",)], output, RUN, told.append,
         max_files=max_files,
     )  # fmt: skip
     made.open()

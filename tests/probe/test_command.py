@@ -90,7 +90,7 @@ def test_a_signal_after_the_measurement_loses_nothing(
 def test_stopping_in_the_second_setting_keeps_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run_one(settings: SpinSettings, stopper: Stopper) -> SpinResult:
+    def run_one(settings: SpinSettings, stopper: Stopper, _: object) -> SpinResult:
         if settings.busy_percent == 100:
             return spin_result(100).spin[0]
         stopper.stop()
@@ -103,7 +103,7 @@ def test_stopping_in_the_second_setting_keeps_the_first(
 def test_stopping_before_anything_was_measured_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(settings: SpinSettings, stopper: Stopper) -> SpinResult:
+    def refuse(settings: SpinSettings, stopper: Stopper, _: object) -> SpinResult:
         stopper.stop()
         raise NoisetopError("too early")
 

@@ -11,62 +11,103 @@ import pytest
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes capabilities to give up")
 
 _SCRIPT = """
-import errno, os, subprocess
-from noisetop import _native
-from noisetop.tracing.capabilities import CAP_BPF, drop_capabilities
+import subprocess
+import threading
+from noisetop.tracing import capabilities
+from noisetop.tracing.capabilities import (
+    NONE, Capability, drop_capabilities, none_effective, permitted, raised)
 
-def status(text):
-    return [line.split()[1] for line in text.splitlines() if line.startswith(("CapEff", "CapPrm"))]
+KILL, CHOWN = Capability.KILL, Capability.CHOWN
 
-def works():
-    assert status(open("/proc/self/status").read())[1] == "0" * 16  # they are tried without any
+def told(text):
+    names = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs")
+    lines = dict(line.split(":") for line in text.splitlines() if line.startswith(names))
+    return " ".join(f"{int(lines[name], 16):x}" for name in names)
 
-def is_refused():
-    raise _native.TracerError(errno.EPERM, "open", "")
-
-def is_broken():
-    raise _native.TracerError(errno.EINVAL, "open", "")
+def mine():
+    print(told(open("/proc/thread-self/status").read()))
 """
 
 
-def output(script: str) -> list[str]:
+def output(script: str, *prefix: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", _SCRIPT + script], capture_output=True, text=True, check=False
+        [*prefix, sys.executable, "-c", _SCRIPT + script],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    return done.stdout.splitlines()
+
+
+def sets(permitted: str = "0", effective: str = "0") -> str:
+    """As a thread has them that gave up all others."""
+    return f"0 {permitted} {effective} {permitted} 0 1"
 
 
 def test_none_stays_and_no_program_gets_one_back() -> None:
     found = output(
-        "print(drop_capabilities(works))\n"
-        "print(*status(open('/proc/self/status').read()))\n"
-        "print(*status(subprocess.check_output(['cat', '/proc/self/status'], text=True)))\n"
+        "drop_capabilities(NONE)\nmine()\n"
+        "print(told(subprocess.check_output(['cat', '/proc/self/status'], text=True)))\n"
     )
-    assert found == ["0", *["0" * 16] * 4]
+    assert found == [sets()] * 2
 
 
-def test_where_reading_takes_it_bpf_stays() -> None:
-    """Kernels before 5.19."""
+def test_what_is_kept_is_in_effect_only_where_it_is_said() -> None:
     found = output(
-        "print(drop_capabilities(is_refused) == 1 << CAP_BPF)\n"
-        "print(*status(open('/proc/self/status').read()))\n"
+        "print(int(drop_capabilities(KILL | CHOWN, CHOWN)))\nmine()\n"
+        "with raised(KILL):\n    mine()\nmine()\n"
     )
-    assert found == ["True", *[f"{1 << 39:016x}"] * 2]
+    assert found == ["33", sets("21", "1"), sets("21", "21"), sets("21", "1")]
 
 
-def test_another_error_is_not_taken_for_that() -> None:
+def test_blocks_lie_in_each_other() -> None:
     found = output(
-        "try:\n    drop_capabilities(is_broken)\nexcept _native.TracerError as error:\n"
-        "    print(error.args[0] == errno.EINVAL)\n"
+        "drop_capabilities(KILL | CHOWN)\n"
+        "with raised(KILL):\n"
+        "    with raised(KILL | CHOWN):\n        mine()\n"
+        "    with none_effective():\n        mine()\n"
+        "    mine()\nmine()\n"
     )
-    assert found == ["True"]
+    assert found == [sets("21", "21"), sets("21"), sets("21", "20"), sets("21")]
 
 
-def test_threads_that_start_later_have_none() -> None:
+def test_what_was_given_up_cannot_be_raised() -> None:
+    found = output("drop_capabilities(KILL)\nwith raised(CHOWN):\n    mine()\n")
+    assert found == [sets("20")]
+
+
+def test_before_any_is_given_up_nothing_changes() -> None:
+    assert len(set(output("mine()\nwith raised(KILL):\n    mine()\nmine()\n"))) == 1
+
+
+def test_threads_that_start_later_have_the_same_and_others_keep_theirs() -> None:
     found = output(
-        "drop_capabilities(works)\nimport threading\n"
-        "def look():\n    print(*status(open('/proc/thread-self/status').read()))\n"
-        "one = threading.Thread(target=look)\none.start()\none.join()\n"
+        "go = threading.Event()\n"
+        "before = threading.Thread(target=lambda: go.wait() and mine())\nbefore.start()\n"
+        "drop_capabilities(KILL, KILL)\n"
+        "after = threading.Thread(target=mine)\nafter.start()\nafter.join()\n"
+        "go.set()\nbefore.join()\n"
     )
-    assert found == ["0" * 16] * 2
+    assert found[0] == sets("20", "20")
+    assert found[1].endswith(" 0")
+    assert found[1] != found[0]
+
+
+def test_without_setpcap_the_bounding_set_stays() -> None:
+    found = output(
+        "drop_capabilities(KILL)\nmine()\n", "setpriv", "--bounding-set=-all,+kill,+chown"
+    )
+    assert found == ["0 20 0 21 0 1"]
+
+
+def test_whether_maps_take_a_capability_is_found_by_trying() -> None:
+    """The kernel of this machine knows; the state of the thread is the same afterwards."""
+    found = output(
+        "mine()\nprint(capabilities.maps_take_a_capability())\nmine()\n"
+        "capabilities._bpf = lambda number, command, attributes: -1\n"
+        "print(capabilities.maps_take_a_capability())\n"
+    )
+    assert found[0] == found[2]
+    assert found[1] in ("True", "False")
+    assert found[3] == "True"
