@@ -250,9 +250,10 @@ def file_judged(kind: Kind, folder: Path, first: dict[str, Any], struck: Strike)
     if moment is None:
         yield "the file has no moment"
         return
-    if file.start_ns > min(moment.start_ns, struck.start_ns) - KEEP_NS:
+    # Both are counted from the moment: a burst may have begun in the interval before the worst one.
+    if file.start_ns > moment.start_ns - KEEP_NS:
         yield f"only {(moment.start_ns - file.start_ns) / 1e9:.3f} s before the moment"
-    if file.end_ns < max(moment.end_ns, struck.end_ns) + AFTER_NS:
+    if file.end_ns < moment.end_ns + AFTER_NS:
         yield f"only {(file.end_ns - moment.end_ns) / 1e9:.3f} s after the moment"
     if lost != first["lost"]:
         yield f"the file tells {lost} lost records, the index {first['lost']}"
