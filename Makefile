@@ -34,7 +34,7 @@ WRITE_BYTECODE := PYTHONDONTWRITEBYTECODE=
 WITH_KERNEL := $(AS_ROOT) NOISETOP_MUST_RUN=kernel
 # Runs a part of the tests. One in which none was chosen, status 5, counts only if that goes for all.
 KEEP := status=5; keep() { "$$@"; local end=$$?; [ $$end -eq 5 ] || [ $$status -ne 5 -a $$end -eq 0 ] || status=$$end; }
-EVERY_TEST := test test-stories test-thorough test-viewers test-packaging test-guests test-arm64
+EVERY_TEST := test test-stories test-thorough test-viewers test-packaging test-guests test-configs test-arm64
 
 .PHONY: build
 build: $(BUILT) ## set up what is missing and leave .venv/bin/noisetop behind (the default)
@@ -103,6 +103,13 @@ test-guests: $(TOOLS) ## the tests of the kernel on those that people run, in QE
 	@$(BIN)/pip install -q --group guests
 	@$(BIN)/python -m pytest tests/guests $(ARGS) --ignore=tests/guests/inside
 
+.PHONY: test-configs
+test-configs: $(TOOLS) ## the tests of the kernel on small kernels with options off, built here: make test-configs ARGS="-k lazy"
+	@packaging/prepare guests
+	@packaging/prepare configs
+	@$(BIN)/pip install -q --group guests
+	@$(BIN)/python -m pytest tests/configs $(ARGS) --ignore=tests/configs/inside
+
 .PHONY: test-arm64
 test-arm64: $(TOOLS) ## build for arm64 and run the identities on an emulated arm64 machine
 	@packaging/prepare arm64
@@ -122,6 +129,10 @@ record-packaging: ## run test-packaging, and where all of it passed write down w
 record-guests: ## run test-guests, and where all of it passed write down what it ran on and what it saw
 	@$(MAKE) --no-print-directory test-guests ARGS='-p tests.recorded_runs --record guests'
 	@$(MAKE) --no-print-directory docs-kernels
+
+.PHONY: record-configs
+record-configs: ## run test-configs, and write down what passed: make record-configs ARGS="-k lazy" adds one
+	@$(MAKE) --no-print-directory test-configs ARGS='-p tests.recorded_runs --record configs $(ARGS)'
 
 .PHONY: docs-kernels
 docs-kernels: $(TOOLS) ## write what the last record-guests saw into docs/kernels.md

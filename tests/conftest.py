@@ -17,8 +17,8 @@ from noisetop.machine.system import ROOT
 from noisetop.tracing.backend import choose
 from noisetop.tracing.privileges import check_privileges
 
-# Boots machines: only make test-guests asks for it.
-collect_ignore = ["guests"]
+# They boot machines: only make test-guests and make test-configs ask for them.
+collect_ignore = ["guests", "configs"]
 
 # Names the markers whose tests must run: "kernel viewer".
 MUST_RUN = "NOISETOP_MUST_RUN"

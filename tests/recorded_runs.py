@@ -1,7 +1,8 @@
 """Which runs of tests that take long are on record, and whether their inputs are still the same.
 
 A record is a tracked file with a hash of each input. Only a whole run that passed writes it, and
-only when asked to: ``pytest -p tests.recorded_runs --record guests``.
+only when asked to: ``pytest -p tests.recorded_runs --record guests``. Of the configurations of
+kernels, which take long to build, one at a time may be added, as long as no input changed.
 ``python -m tests.recorded_runs guests`` recomputes the hashes, prints one line, and returns 0 where
 nothing changed since.
 """
@@ -31,6 +32,8 @@ class Part:
     """The tracked file; never an input."""
     marked: bool = False
     """Whether its tests have a marker of its name; else they are those of the folder."""
+    piecemeal: bool = False
+    """Whether a run may be of some of its tests: the record says what of."""
 
     def path(self, project: Path = PROJECT) -> Path:
         """Where the record lies."""
@@ -53,6 +56,9 @@ class Part:
 
 PARTS = {
     "guests": Part(("bpf", "noisetop/native", "tests/guests"), "tests/guests/result.json"),
+    "configs": Part(
+        ("bpf", "noisetop/native", "tests/configs"), "tests/configs/result.json", piecemeal=True
+    ),
     "packaging": Part(
         (
             *("packaging", "Makefile", "pyproject.toml", "bpf/CMakeLists.txt", ".ci/run"),
@@ -102,6 +108,8 @@ class Recorder:
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         """Counts what ARGS left out; a marker that chooses the part leaves out the others."""
+        if PARTS[self.name].piecemeal:
+            return
         marked = PARTS[self.name].marked
         own = [
             item
@@ -143,15 +151,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _results_of(name: str) -> Callable[[], dict[str, Any]]:
-    if name != "guests":
-        return dict
+    return {"guests": _guests, "configs": _configs}.get(name, dict)
 
-    def seen() -> dict[str, Any]:
-        from tests.guests import document, guest  # what it boots with is not installed elsewhere
 
-        return {"kernels": [document.told(run) for run in guest.RUNS.values()]}
+# What boots them is not installed elsewhere.
+def _guests() -> dict[str, Any]:
+    from tests.guests import document, guest
 
-    return seen
+    return {"kernels": [document.told(run) for run in guest.RUNS.values()]}
+
+
+def _configs() -> dict[str, Any]:
+    from tests.configs import boot
+
+    part = PARTS["configs"]
+    before = [] if part.changed() else json.loads(part.path().read_text())["configurations"]
+    return {"configurations": boot.results(before)}
 
 
 def main(name: str) -> int:

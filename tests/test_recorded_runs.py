@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,16 @@ def test_a_part_of_the_tests_is_not_recorded(tmp_path: Path) -> None:
         )  # fmt: skip
         assert result_file.exists() == written, done.stderr
         assert written or "test_b was left out" in done.stderr
+
+
+@pytest.mark.parametrize(("name", "obstacles"), [("configs", 0), ("guests", 1)])
+def test_of_configurations_alone_some_may_be_left_out(
+    project: Path, name: str, obstacles: int
+) -> None:
+    item = types.SimpleNamespace(path=project / f"tests/{name}/test_a.py", nodeid="test_a")
+    running = Recorder(name, project)
+    running.pytest_deselected([item])  # type: ignore[list-item]
+    assert len(running.obstacles) == obstacles
 
 
 def test_the_word_about_a_part(capsys: pytest.CaptureFixture[str]) -> None:

@@ -261,7 +261,9 @@ def housekeeping_warning(housekeeping: tuple[int, ...], target: Target) -> str:
     """
     if not housekeeping:
         advice = "give one with -H LIST"
-        if not target.tasks:
+        if len(system.present_cpus()) == 1:
+            advice = "this machine has one CPU"
+        elif not target.tasks:
             advice = f"watch fewer with -c, or {advice}"
         return f"no housekeeping CPU: noisetop perturbs the measurement: {advice}"
     if not target.tasks and not set(housekeeping).isdisjoint(target.cpus):

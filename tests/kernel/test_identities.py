@@ -197,6 +197,9 @@ def test_function_calls(loaded: Loaded, cpu: int) -> None:
 
 
 def test_there_were_function_calls(loaded: Loaded) -> None:
+    if len(system.online_cpus()) == 1:  # there is nobody to call
+        assert count(loaded, 0, *FUNCTION_CALLS) == 0
+        return
     unnamed = "csd_function" in loaded.recording.counters.of(UNAVAILABLE)
     unnamed |= CHEAP in loaded.recording.counters.of(LEFT_OUT).options
     names = FUNCTION_CALLS if unnamed else ["ipi_mb"]

@@ -74,16 +74,18 @@ def test_ci_runs_everything_where_nothing_is_on_record(ci: Machine) -> None:
     assert ci.log() == [*ALWAYS, *(f"make {part}" for part in rest)]
     assert "ci: packaging: run, changed: bpf\n" in result.stdout
     assert "ci: guests: all, changed: bpf\n" in result.stdout
+    assert "ci: configs: not run, changed: bpf: make record-configs\n" in result.stdout
 
 
 def test_ci_leaves_out_what_did_not_change_and_says_so(ci: Machine) -> None:
-    on_record(ci, "packaging", "guests")
+    on_record(ci, "packaging", "guests", "configs")
     result = run_ci(ci)
     assert ci.log() == [*ALWAYS, "make test-guests ARGS=-k bullseye"]
     assert "ci: packaging: not run, nothing changed\n" in result.stdout
     assert "ci: guests: the oldest kernel alone, nothing changed\n" in result.stdout
     for part in ("hostile input in full", "fuzz", "arm64"):
         assert f"ci: {part}: not run, as with the guests\n" in result.stdout
+    assert "ci: configs: not run, nothing changed\n" in result.stdout
 
 
 def test_ci_runs_a_part_whose_record_cannot_be_read(ci: Machine) -> None:

@@ -140,6 +140,8 @@ def test_pacman(machine: Machine, lists: bool, sync: str) -> None:
         ("apt-get", "guests", "kmod python3-bpfcc qemu-system-x86 stress-ng"),
         ("dnf", "guests", "kmod python3-bcc qemu-system-x86-core stress-ng"),
         ("pacman", "guests", "kmod python-bcc qemu-system-x86 stress-ng"),
+        ("apt-get", "configs", "bc bison dwarves flex"),
+        ("pacman", "configs", "bc bison flex pahole"),
     ],
 )
 def test_packages_of_the_other_groups(

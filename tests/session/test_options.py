@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisetop.cli import run
+from noisetop.machine import system
 from noisetop.session.options import housekeeping_warning
 from noisetop.tracing.target import Target
 
@@ -31,9 +32,18 @@ _WITHOUT = "no housekeeping CPU: noisetop perturbs the measurement: "
     ],
 )
 def test_warning_about_housekeeping(
-    housekeeping: tuple[int, ...], target: Target, warning: str
+    housekeeping: tuple[int, ...], target: Target, warning: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(system, "present_cpus", lambda: (0, 1))
     assert housekeeping_warning(housekeeping, target) == warning
+
+
+@pytest.mark.parametrize("target", [Target((0,)), Target((0,), pid=7)])
+def test_a_machine_with_one_cpu_has_none_to_give(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system, "present_cpus", lambda: (0,))
+    assert housekeeping_warning((), target) == f"{_WITHOUT}this machine has one CPU"
 
 
 @pytest.mark.parametrize(
