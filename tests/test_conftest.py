@@ -210,6 +210,6 @@ def test_tests_of_the_kernel_lie_in_their_folder() -> None:
     kernels = {path for path in files if path.parts[0] == "kernel"}
     found = {path for path, text in files.items() if marked.search(text)}
     assert kernels <= found
-    # What is installed is tried with the packages, a guest's own tests in the guest.
+    # What is installed is tried with the packages, the own tests of guests in them.
     others = {path.parts[0] for path in found - kernels}
-    assert others <= {"packaging", "guests", Path(__file__).name}
+    assert others <= {"packaging", "guests", "configs", Path(__file__).name}

@@ -187,7 +187,7 @@ def test_lines_end_as_the_rfc_has_it_and_all_texts_are_quoted() -> None:
     assert head.startswith("start_ns,gross_ns,net_ns,cpu,kind,class,")
     assert row == (
         '5000000000,30,30,2,"noise","softirq","softirq › RCU","unattributed",100,"victim",100,'
-        '"victim","",0,,,2,true,false'
+        '"victim","",0,,,2,true,false,false'
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from noisetop.machine import system
+from tests.kernel.loads import workload
 from tests.kernel.program import PROGRAM, read
 
 pytestmark = [
@@ -24,12 +25,13 @@ WITHOUT = ("setpriv", "--bounding-set=-syslog,-sys_admin", "--inh-caps=-syslog,-
 
 def test_addresses_stand_for_functions(tmp_path: Path) -> None:
     file = tmp_path / "a.noisetop"
-    done = subprocess.run(
-        [*WITHOUT, PROGRAM, "record", "-c", str(CPU), "-d", "1s", "-o", file],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with workload("membarrier", CPU, 0, 100):  # on an idle CPU the tick delays nobody
+        done = subprocess.run(
+            [*WITHOUT, PROGRAM, "record", "-c", str(CPU), "-d", "1s", "-o", file],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 0, done.stderr
     assert "CAP_SYSLOG" in done.stderr
     document = json.loads(read("report", "--json", file).stdout)
