@@ -22,6 +22,9 @@ STEPS = (TIMERS, CHEAP)
 """What a budget leaves out, one after the other. The last one is the functions of interrupts:
 together they are what CHEAP leaves out."""
 
+_MOST_NS = 1 << 62
+"""No duration that is taken is longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -50,13 +53,16 @@ class Budget:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Budget:
-        """Reads as_dict()."""
-        added = dict(stored.get("added_ns") or {})
-        return cls(
-            int(stored.get("limit_ns", 0)),
-            tuple(map(str, stored.get("steps", ()))),
-            tuple((str(name), float(ns)) for name, ns in added.items()),
-        )
+        """Reads as_dict(). Raises TypeError or ValueError for what it did not write."""
+        limit_ns, added = stored.get("limit_ns", 0), dict(stored.get("added_ns") or {})
+        steps = tuple(stored.get("steps", ()))
+        if type(limit_ns) is not int or any(type(ns) not in (int, float) for ns in added.values()):
+            raise TypeError("a budget that is no number of ns")
+        if not all(0 <= ns <= _MOST_NS for ns in (limit_ns, *added.values())):
+            raise ValueError("a budget that nobody gave")
+        if steps != STEPS[: len(steps)]:
+            raise ValueError("an unknown step of a budget")
+        return cls(limit_ns, steps, tuple((str(name), float(ns)) for name, ns in added.items()))
 
 
 NO_BUDGET = Budget()

@@ -41,6 +41,9 @@ _LONGEST_SHARE, _LONGEST_LEAST = 100, 2
 else took time."""
 _ENTRY_STEPS = 2
 _SOFTIRQ, _SWITCH, _FAULT = "softirq", "switch", "fault"
+_NEVER_COLD = (_SOFTIRQ, _SWITCH, _FAULT)
+"""The first two follow an interrupt, whose entry is the cold one; a fault is the program's doing,
+and lies beside the noise."""
 
 
 Which = npt.NDArray[np.bool_]
@@ -172,7 +175,7 @@ _Found = dict[str, _Samples]
 
 
 def _measured(contents: GapContents) -> _Found:
-    """By kind. A switch and a softirq follow an interrupt, so it is that whose entry is cold."""
+    """By kind."""
     found: _Found = {}
     for kind in (*_INTERRUPTS, _FAULT):
         _keep(found, kind, _seen(contents, {kind: 1}))
@@ -221,9 +224,9 @@ def _keep(found: _Found, kind: str, samples: _Samples) -> None:
 def _more_ns(found: _Found, kind: str) -> int:
     """What a cold entry takes more: that of the nearest kind, where it cannot be told; 0 without
     one."""
-    if kind in (_SWITCH, _SOFTIRQ):
+    if kind in _NEVER_COLD:
         return 0
-    for one in (kind, *_NEAREST.get(kind, _INTERRUPTS)):
+    for one in (kind, *_NEAREST[kind]):
         more_ns = found[one].cold_more_ns if one in found else None
         if more_ns is not None:
             return round(more_ns)

@@ -65,3 +65,24 @@ def test_json_has_the_estimate_where_there_is_a_budget() -> None:
         "unknown": ["who sends", "who arms"],
         "budget": about,
     }
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        {"limit_ns": float("inf")},
+        {"limit_ns": 10**400},
+        {"limit_ns": -5},
+        {"limit_ns": "400"},
+        {"limit_ns": 400, "added_ns": {"timer": float("nan")}},
+        {"limit_ns": 400, "added_ns": {"timer": 10**400}},
+        {"limit_ns": 400, "added_ns": {"timer": None}},
+        {"limit_ns": 400, "added_ns": 5},
+        {"limit_ns": 400, "steps": ["unheard of"]},
+        {"limit_ns": 400, "steps": 5},
+        5,
+    ],
+)
+def test_a_budget_that_we_did_not_write(budget: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        LEFT_OUT.from_file({"left_out": {"options": ["budget"], "unknown": [], "budget": budget}})

@@ -143,8 +143,9 @@ def cold_and_warm(*kinds: tuple[str, ...], more_ns: int) -> GapContents:
 
 def test_a_cold_entry_takes_more() -> None:
     mixed = cold_and_warm(("timer",), ("timer", "switch"), ("timer", "softirq"), more_ns=900)
+    mixed = mixed.joined(contents(*[("fault",)] * MIN_SAMPLES))
     found = entry_costs(mixed)
-    for kind, more_ns in {"timer": 900, "switch": 0, "softirq": 0, "irq": 900}.items():
+    for kind, more_ns in {"timer": 900, "switch": 0, "softirq": 0, "fault": 0, "irq": 900}.items():
         assert found[kind].cost.cold_more_ns == more_ns, kind
     for kind in ("timer", "switch", "softirq"):
         assert found[kind].cost.entry_ns == COST_NS[kind], kind
