@@ -18,12 +18,14 @@ COLD_NS = 250_000
 _MARKS = np.uint8(Flag.ENTRY | Flag.OUTERMOST)
 
 Times = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int64]
 
 
 @dataclass(slots=True)
 class ColdEntries:
-    """Takes tables of interruptions in the order in which those of a CPU ended, in any number of
-    pieces. The first entry of a CPU is cold."""
+    """Takes tables of interruptions, each with all that ended after the one before and by some
+    moment, in any order: the ring has what interrupts the writing of a record before that record.
+    The first entry of a CPU is cold."""
 
     _last_ns: Times = field(default_factory=lambda: np.empty(0, np.int64))
     """By CPU: the end of the last interruption that no other one lay around."""
@@ -37,13 +39,10 @@ class ColdEntries:
         rows = np.flatnonzero(table["flags"] & _MARKS)
         if not len(rows):
             return
-        cpus = table["cpu"][rows]
-        if (cpus[1:] < cpus[:-1]).any():
-            order = np.argsort(cpus, kind="stable")
-            rows, cpus = rows[order], cpus[order]
+        rows, ends = _by_cpu_and_end(table, rows)
+        cpus, flags = table["cpu"][rows], table["flags"][rows]
+        starts = table["start_ns"][rows].astype(np.int64)
         self._grow(int(cpus[-1]))
-        flags, starts = table["flags"][rows], table["start_ns"][rows].astype(np.int64)
-        ends = starts + table["gross_ns"][rows].astype(np.int64)
         is_outermost = flags & np.uint8(Flag.OUTERMOST) != 0
         outermost = np.flatnonzero(is_outermost)
         last = self._last_ns[cpus]
@@ -67,10 +66,23 @@ class ColdEntries:
             self._last_ns = np.append(self._last_ns, np.full(more, -COLD_NS, np.int64))
 
 
+def _by_cpu_and_end(table: Interruptions, rows: Rows) -> tuple[Rows, Times]:
+    """These rows in that order, and the ends."""
+    cpus = table["cpu"][rows]
+    if (cpus[1:] < cpus[:-1]).any():
+        order = np.argsort(cpus, kind="stable")
+        rows, cpus = rows[order], cpus[order]
+    ends = (table["start_ns"][rows] + table["gross_ns"][rows]).astype(np.int64)
+    if ((ends[1:] < ends[:-1]) & (cpus[1:] == cpus[:-1])).any():
+        order = np.lexsort((ends, cpus))
+        rows, ends = rows[order], ends[order]
+    return rows, ends
+
+
 def _are_cold(flags: npt.NDArray[np.uint8], starts: Times, last: Times) -> npt.NDArray[np.bool_]:
     entries: npt.NDArray[np.bool_] = flags & np.uint8(Flag.ENTRY) != 0
     return entries & (starts - last >= COLD_NS)
 
 
-def _set(table: Interruptions, which: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> None:
+def _set(table: Interruptions, which: npt.NDArray[np.bool_] | Rows) -> None:
     table["flags"][which] |= np.uint8(Flag.COLD)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from noisetop.events.cold_entries import COLD_NS, ColdEntries
 from noisetop.events.interruption import Flag, Interruptions
-from tests.recordings import interruption, table
+from tests.recordings import START_NS, interruption, table
 
 OUTERMOST, ENTRY, COLD = int(Flag.OUTERMOST), int(Flag.ENTRY), int(Flag.COLD)
 LENGTHS = 1, 400, COLD_NS
@@ -104,11 +106,27 @@ def tables(draw: st.DrawFn) -> Interruptions:
     return table(*rows)
 
 
-@given(tables(), st.integers(0, 30), st.integers(0, 30))
-def test_wherever_tables_are_cut(rows: Interruptions, first: int, second: int) -> None:
-    whole, (first, second) = rows.copy(), sorted((first, second))
-    parts = rows[:first].copy(), rows[first:second].copy(), rows[second:].copy()
-    assert marked(whole) == marked(*parts) == one_by_one(rows)
+@given(tables(), st.randoms(), st.integers(0, 6 * COLD_NS))
+def test_wherever_tables_are_cut(rows: Interruptions, random: Random, moment_ns: int) -> None:
+    """By what had ended; in which order a table has that makes no difference."""
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    mixed = rows[order]
+    has_ended = ends_of(mixed) <= START_NS + moment_ns
+    whole, parts = mixed.copy(), (mixed[has_ended].copy(), mixed[~has_ended].copy())
+    expected = told(rows, one_by_one(rows))
+    assert told(mixed, marked(whole)) == expected
+    assert told(np.concatenate(parts), marked(*parts)) == expected
+
+
+def ends_of(rows: Interruptions) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    ends: np.ndarray[tuple[int], np.dtype[np.uint64]] = rows["start_ns"] + rows["gross_ns"]
+    return ends
+
+
+def told(rows: Interruptions, cold: list[bool]) -> set[tuple[int, int, bool]]:
+    """Every row of a CPU has an end of its own."""
+    return set(zip(rows["cpu"].tolist(), ends_of(rows).tolist(), cold, strict=True))
 
 
 def one_by_one(rows: Interruptions) -> list[bool]:
