@@ -29,6 +29,7 @@ from noisetop.tables.rows import joined, select
 _HELD_NS = RECENT_NS // 2
 """Rings of two CPUs are not read at one moment: an event this young may wait for its trigger."""
 _HELD_LIMIT = 1 << 15
+"""Of events, by when they ended: the order of a ring is another one, see ColdEntries."""
 
 
 _SETTLED_NS = 100_000_000
@@ -251,7 +252,9 @@ class RecordReader:
         if last or not len(events):
             self._held = events[:0]
             return events
-        due = events["start_ns"] + events["gross_ns"] <= complete_ns
-        due[:-_HELD_LIMIT] = True
+        ends = events["start_ns"] + events["gross_ns"]
+        if (most := len(events) - _HELD_LIMIT) > 0:
+            complete_ns = max(complete_ns, int(np.partition(ends, most - 1)[most - 1]))
+        due = ends <= complete_ns
         self._held = select(events, ~due)
         return select(events, due)

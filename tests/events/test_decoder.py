@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
+from noisetop.events import decoder
 from noisetop.events.decoder import RecordReader
 from noisetop.tables.rows import joined
 from tests.recordings import FLAGS, events, layout, names
@@ -35,6 +38,25 @@ def test_the_youngest_wait_for_their_triggers_and_nothing_is_lost() -> None:
     starts = [*first["start_ns"].tolist(), *second["start_ns"].tolist()]
     assert len(first) == 5
     assert starts == [row["start_ns"] for row in rows]
+
+
+@pytest.mark.parametrize("size", [7, 8, 9])
+def test_a_batch_ends_by_when_events_ended(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two neighbours in a ring the second one ended first: between them lies no end."""
+    monkeypatch.setattr(decoder, "_HELD_LIMIT", 3)
+    rows = [
+        {"source": "softirq", "start_ns": at * 1_000 + later, "gross_ns": 10}
+        for at in range(20)
+        for later in (50, 0)
+    ]
+    one, ends = reader(), []
+    for first in range(0, len(rows), size):
+        last = first + size >= len(rows)
+        table = one.read(events(*rows[first : first + size]), last=last, complete_ns=0)
+        ends.append(table["start_ns"] + table["gross_ns"])
+    assert sum(map(len, ends)) == len(rows)
+    known = [part for part in ends if len(part)]
+    assert all(a.max() < b.min() for a, b in itertools.pairwise(known))
 
 
 def test_a_held_event_finds_its_own_trigger_among_later_ones() -> None:
