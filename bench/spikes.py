@@ -5,10 +5,10 @@ python -m bench.spikes [--runs 20] [--seconds 60] [--kind fifo]
 Each run records with ``--worst 3`` beside a victim under a steady load; once something takes the
 victim's CPU: a real-time task, a burst of IPIs from the other CPU, or timers that expire at once.
 The first file of the folder has to be about that, name who did it, hold what was asked for before
-and after it, and tell what was lost. Where the host of a virtual machine took more meanwhile, that
-is worse: the spike comes behind it then, and the line of the run says so. A burst of IPIs is many
-short intervals: its cost is worst in ``--worst-by interval --period 10ms``, with a calibration made
-at the start.
+and after it, and tell what was lost. Where something else took more meanwhile, that is worse: the
+spike comes behind it then, or within seconds of it in its file, and the line of the run says so. A
+burst of IPIs is many short intervals: its cost is worst in ``--worst-by interval --period 10ms``,
+with a calibration made at the start.
 
 A host may also hide the switch to the real-time task from every tracepoint, so ftrace is asked as
 well. Where it does not tell of that switch either, a run that missed it is repeated and counted.
@@ -209,13 +209,43 @@ def outcome_of(kind: Kind, folder: Path, struck: Strike) -> Outcome:
     index = json.loads((folder / "index.json").read_text())
     place = place_of(struck, index)
     if place is None:
-        told = "; ".join(map(_told, index))
-        return Outcome((f"the spike is not among the worst moments: {told}",))
+        return merged_outcome_of(kind, folder, struck, index)
     wrong = [
         *judged(kind, index[: place + 1]),
         *file_judged(kind, folder, index[place], struck),
     ]
     return Outcome(tuple(wrong), tuple(map(_told, index[:place])))
+
+
+def merged_outcome_of(
+    kind: Kind, folder: Path, struck: Strike, index: Sequence[dict[str, Any]]
+) -> Outcome:
+    """Where no moment is about it: what lies in the file of a worse moment is merged into that."""
+    for place, one in enumerate(index):
+        net_ns = net_in(open_recording(folder / one["file"]), kind, struck)
+        if net_ns < kind.least_ns:
+            continue
+        wrong = list(file_judged(kind, folder, one, struck))
+        if one["size_ns"] < net_ns:
+            wrong.append(f"merged into what is less bad: {net_ns} ns into {_told(one)}")
+        return Outcome(tuple(wrong), tuple(map(_told, index[: place + 1])))
+    told = "; ".join(map(_told, index))
+    return Outcome((f"the spike is not among the worst moments, nor in their files: {told}",))
+
+
+def net_in(file: Recording, kind: Kind, struck: Strike) -> int:
+    """What a file has of the spike by its culprit, in ns."""
+    its = [number for number, one in enumerate(file.sources) if one.path[0] == kind.noise_class]
+    named = [number for number in its if kind.culprit in file.sources[number].path]
+    by = [number for number, one in enumerate(file.triggers) if kind.culprit in one.label]
+    total = 0
+    for table in file.chunks():
+        is_then = table["start_ns"] >= struck.start_ns - _SWITCH_NS
+        is_then &= table["start_ns"] <= struck.end_ns + _SWITCH_NS
+        is_its = np.isin(table["source"], its) & np.isin(table["trigger"], by)
+        is_its |= np.isin(table["source"], named)
+        total += int(table["net_ns"][is_then & is_its].sum())
+    return total
 
 
 def place_of(struck: Strike, index: Sequence[dict[str, Any]]) -> int | None:
