@@ -27,6 +27,12 @@ def open_input(path: Path, wanted: str) -> BinaryIO:
     raise NoisetopError(f"{path} is not a file: give {wanted}")
 
 
+def read_up_to(file: BinaryIO, most: int) -> bytes:
+    """The whole file, or its first ``most`` bytes and one more where it is larger. Takes as much
+    memory as there is in the file: reading up to a bound reserves the bound. Raises OSError."""
+    return file.read(min(os.fstat(file.fileno()).st_size, most) + 1)
+
+
 class InputBytes:
     """A file by position, for as long as this lives. What others do to the file meanwhile cannot
     change what was read, nor end the process, as it does where a file is mapped."""

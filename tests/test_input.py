@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from noisetop.cli import run
+from noisetop.diagnosis import saved
 from noisetop.errors import NoisetopError
-from noisetop.input import InputBytes, open_input
+from noisetop.gaps.files import read_result
+from noisetop.input import InputBytes, open_input, read_up_to
 from tests.gaps.results import spin_result, write_result
 from tests.recordings import DATA
 
@@ -79,3 +82,24 @@ def test_bytes_that_were_read_stay_as_they_were(tmp_path: Path) -> None:
     path.write_bytes(b"x")
     assert before == bytes(100)
     assert bytes(found.at(2 << 20, 5)) == b""
+
+
+def test_no_more_than_a_bound_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"12345")
+    for most, read in ((9, b"12345"), (5, b"12345"), (4, b"12345"), (2, b"123")):
+        with path.open("rb") as file:
+            assert read_up_to(file, most) == read
+
+
+def test_reading_takes_no_more_memory_than_there_is_in_the_file(tmp_path: Path) -> None:
+    result, before = tmp_path / "spin.json", tmp_path / "before.json"
+    write_result(spin_result(), result)
+    assert run(["diagnose", QUIET, "--save", str(before)]) == 0
+    tracemalloc.start()
+    try:
+        read_result(result)
+        saved.load(before)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
 from typing import cast
 
 from noisetop.command_line.command import Command
@@ -12,9 +13,11 @@ DEFAULT_COMMAND = "top"
 """What runs without a command."""
 
 
-def command_names() -> list[str]:
+@cache
+def command_names() -> tuple[str, ...]:
     """Names of the modules, which are the names of the commands."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_")
+    names = (module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(sorted(name for name in names if name[0] != "_"))
 
 
 def load_command(name: str) -> Command:

@@ -22,7 +22,7 @@ from noisetop.compare.sample import BLOCKS, MIN_BLOCKS
 from noisetop.compare.statistics import PERMUTATIONS, Table, holm, permutation_p
 from noisetop.diagnosis import Diagnosis
 from noisetop.errors import UsageError
-from noisetop.input import open_input
+from noisetop.input import open_input, read_up_to
 from noisetop.text.sanitize import printable
 
 FORMAT = "noisetop-diagnosis"
@@ -164,7 +164,7 @@ def load(path: Path) -> Saved:
     """A diagnosis that --save or --json wrote. Raises UsageError."""
     try:
         with open_input(path, "a saved diagnosis") as file:
-            content = file.read(_LARGEST_FILE + 1)
+            content = read_up_to(file, _LARGEST_FILE)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no file name"
         raise UsageError(f"cannot read {str(path)!r}: {reason}; write one with --save") from None

@@ -10,7 +10,7 @@ from noisetop.errors import NoisetopError, UsageError
 from noisetop.gaps.charts import chart_of, suffixes_of
 from noisetop.gaps.result import FORMAT, VERSION, ProbeResult, result_of
 from noisetop.gaps.validity import check_result
-from noisetop.input import open_input
+from noisetop.input import open_input, read_up_to
 from noisetop.output import Output, check_output
 from noisetop.text.sanitize import printable
 
@@ -38,7 +38,7 @@ def read_result(path: Path) -> ProbeResult:
     """Reads a result file. Raises NoisetopError with one line on anything else."""
     try:
         with open_input(path, _WANTED) as file:
-            content = file.read(_MAX_BYTES + 1)
+            content = read_up_to(file, _MAX_BYTES)
         if len(content) > _MAX_BYTES:
             raise NoisetopError(f"{path} is too large for a probe result")
         document = parse_json(content)

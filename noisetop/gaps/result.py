@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from noisetop.gaps.gaps import Bucket, SpinPeriod
 from noisetop.gaps.periodic import Regular
@@ -267,11 +269,16 @@ def build(kind: type[T], value: Any) -> T:
     """A dataclass from what JSON gave. Raises TypeError or ValueError where it does not fit."""
     if not isinstance(value, dict):
         raise TypeError(f"{kind.__name__} is no object")
-    hints = get_type_hints(kind)
+    hints = _hints_of(cast(Any, kind))
     unknown = set(value) - set(hints)
     if unknown:
         raise ValueError(f"{kind.__name__} has an unknown field")
     return kind(**{key: _fit(hints[key], item, key) for key, item in value.items()})
+
+
+@cache
+def _hints_of(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)
 
 
 def _fit(hint: Any, value: Any, name: str) -> Any:

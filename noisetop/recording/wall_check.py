@@ -8,10 +8,8 @@ import numpy as np
 
 from noisetop._tables import add_up
 from noisetop.events.interruption import Interruptions, interrupting
-from noisetop.tables.group_sums import TOTAL, Sums
+from noisetop.tables.group_sums import TOTAL, Sums, no_sums, widened
 from noisetop.tables.rows import select
-
-_CPUS = 1 << 16
 
 
 @dataclass(slots=True)
@@ -21,7 +19,7 @@ class WallCheck:
     start_ns: int
     end_ns: int
     _refused: int = 0
-    _by_cpu: Sums = field(default_factory=lambda: np.zeros((_CPUS, 4), np.int64))
+    _by_cpu: Sums = field(default_factory=no_sums)
 
     def kept(self, table: Interruptions) -> Interruptions:
         """The rows that lie within the period and are no longer than they took; their numbers fit
@@ -38,6 +36,7 @@ class WallCheck:
             self._refused += int(impossible.sum())
             table = select(table, ~impossible)
         taken = interrupting(table)
+        self._by_cpu = widened(self._by_cpu, int(taken["cpu"].max(initial=0)) + 1)
         add_up((taken["cpu"], taken["net_ns"], taken["start_ns"]), self._by_cpu, None)
         return table
 
