@@ -28,6 +28,8 @@ _ROWS = 1 << 17
 _NO_CPU = -1
 _MOST_NUMBERS = 1 << 22
 """Thread IDs are smaller; sorting them takes three times as long as looking them up."""
+_MOST_PER_ROW = 64
+"""In a short table sorting is faster, and a damaged file can hold any number."""
 
 _COLUMNS = (
     Column("start_ns", "uint64", "when it began, CLOCK_MONOTONIC"),
@@ -107,10 +109,11 @@ _Numbered = tuple[list[int], npt.NDArray[np.int64]]
 
 
 def _numbered(column: npt.NDArray[np.unsignedinteger]) -> _Numbered:
-    occurs = np.zeros(int(column.max()) + 1 if len(column) else 0, bool)
-    if len(occurs) > _MOST_NUMBERS:
+    size = int(column.max()) + 1 if len(column) else 0
+    if size > min(_MOST_NUMBERS, _MOST_PER_ROW * len(column)):
         distinct, places = np.unique(column, return_inverse=True)
         return distinct.tolist(), places
+    occurs = np.zeros(size, bool)
     occurs[column] = True
     return np.flatnonzero(occurs).tolist(), (np.cumsum(occurs) - 1).take(column)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from noisetop.errors import UsageError
 from noisetop.flat_tables import EVENTS, all_tables, table_named
 from noisetop.flat_tables.catalogue import markdown
 from noisetop.flat_tables.schema import BOOL, TEXT, Texts, row_count, storable
-from tests.recordings import everything, recording
+from tests.recordings import everything, interruption, recording, table
 
 _DOCS = Path(__file__).parents[2] / "docs/tables.md"
 
@@ -62,3 +63,14 @@ def test_an_unknown_name_lists_those_that_are_known() -> None:
 def test_only_what_is_no_character_is_replaced() -> None:
     assert storable("a\x00\n\x1b\x7f›") == "a\x00\n\x1b\x7f›"
     assert storable("a\ud800b") == "a?b"
+
+
+def test_large_numbers_of_few_rows_take_little_memory() -> None:
+    rows = table(*(interruption(i, 5, victim=(1 << 32) - 1, tid=1 << 31) for i in range(3)))
+    tracemalloc.start()
+    try:
+        batches = list(table_named(EVENTS).batches(recording(rows)))
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+    assert [row_count(batch) for batch in batches] == [3]
