@@ -90,14 +90,17 @@ def diagnose(evidence: Evidence, rules: Iterable[Rule] | None = None) -> Diagnos
     left, turns = without_victims(evidence)
     findings: list[Finding] = []
     unsure: list[tuple[Rule, CannotTell]] = []
+    offered = replace(evidence, shares=left)
     for rule in all_rules() if rules is None else rules:
-        outcome = rule.judge(replace(evidence, shares=left))
+        outcome = rule.judge(offered)
         if isinstance(outcome, CannotTell):
             unsure.append((rule, outcome))
             continue
         said = _findings(outcome)
-        left = _without(left, said, rule)
-        findings += said
+        if said:
+            left = _without(left, said, rule)
+            offered = replace(evidence, shares=left)
+            findings += said
     findings.sort(key=_rank)
     return Diagnosis(evidence, tuple(findings), left, tuple(unsure), turns)
 
@@ -115,8 +118,6 @@ def _findings(outcome: Outcome) -> tuple[Finding, ...]:
 
 def _without(left: tuple[Share, ...], findings: Sequence[Finding], rule: Rule) -> tuple[Share, ...]:
     """What is left when the findings have taken theirs."""
-    if not findings:
-        return left
     offered = {id(share) for share in left}
     claimed: set[int] = set()
     for finding in findings:
