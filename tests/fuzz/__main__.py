@@ -10,9 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -23,6 +26,7 @@ from noisetop.text.units import parse_duration
 from tests.fuzz import sanitized
 from tests.fuzz.mutant import mutant
 from tests.fuzz.originals import originals
+from tests.fuzz.worker import MEMORY_STATUS, note_start, read_progress
 
 FOLDER = Path("build/fuzz")
 _SHOWN = 40
@@ -36,17 +40,20 @@ class Worker:
     first: int
     step: int
     tables: Path
+    scratch: Path
     end: float
     commands: int = 0
+    refused: int = 0
     findings: list[dict[str, Any]] = field(default_factory=list)
     process: subprocess.Popen[bytes] = field(init=False)
 
     def start(self, first: int) -> None:
         """Tries mutants from this number on."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "current").write_text(f"{first} 0")
+        self.scratch.mkdir(exist_ok=True)
+        note_start(self.folder, first)
         seconds = max(self.end - time.monotonic(), 0)
-        arguments = (self.folder, first, self.step, seconds, self.tables)
+        arguments = (self.folder, self.scratch, first, self.step, seconds, self.tables)
         with (self.folder / "stderr").open("w") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.fuzz.worker", *map(str, arguments)],
@@ -59,8 +66,9 @@ class Worker:
         number = self.first
         while True:
             status = self.process.wait()
-            number, commands = map(int, (self.folder / "current").read_text().split())
+            number, commands, refused = read_progress(self.folder)
             self.commands += commands
+            self.refused += refused
             if not status:
                 break
             self.findings.append(self._ended(number, status))
@@ -73,7 +81,8 @@ class Worker:
 
     def _ended(self, number: int, status: int) -> dict[str, Any]:
         details = (self.folder / "stderr").read_text()
-        kind = "memory" if status == 2 else "hang" if "Timeout (" in details else "crash"
+        is_hang = status == -signal.SIGXCPU or "Timeout (" in details
+        kind = "memory" if status == MEMORY_STATUS else "hang" if is_hang else "crash"
         words = ("ERROR: ", "runtime error", "Error: ")
         lines = [line for line in details.splitlines() if any(word in line for word in words)]
         where = lines[0] if lines else f"status {status}"
@@ -85,17 +94,40 @@ def fuzz(seconds: float, first: int, jobs: int) -> int:
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     tables = sanitized.build(FOLDER.resolve())
-    end = time.monotonic() + seconds
-    workers = [Worker(FOLDER / str(i), first + i, jobs, tables, end) for i in range(jobs)]
-    for worker in workers:
-        worker.start(worker.first)
-    count = sum(worker.wait() for worker in workers)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="noisetop-fuzz.", dir=_memory()) as scratch:
+        workers = [
+            Worker(
+                FOLDER / str(i), first + i, jobs, tables, Path(scratch) / str(i), began + seconds
+            )
+            for i in range(jobs)
+        ]
+        for worker in workers:
+            worker.start(worker.first)
+        count = sum(worker.wait() for worker in workers)
+    rate = count / (time.monotonic() - began)
     findings = [one for worker in workers for one in worker.findings]
-    print(
-        f"{count} mutants, {sum(worker.commands for worker in workers)} commands, from {first} on"
-    )
     _show(findings)
+    refused = sum(worker.refused for worker in workers)
+    commands = sum(worker.commands for worker in workers)
+    print(
+        f"{count} mutants from {first} on, {refused} of them refused by their reader, "
+        f"{commands} commands, {rate:.0f} mutants a second, {count / _used_s():.0f} per second of "
+        f"CPU time: {len(findings)} findings"
+    )
     return 1 if findings else 0
+
+
+def _used_s() -> float:
+    """CPU time of the workers, and of the compiler."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _memory() -> Path | None:
+    """Where files are cheap; None: where temporary files are."""
+    memory = Path("/dev/shm")
+    return memory if os.access(memory, os.W_OK) else None
 
 
 def _show(findings: list[dict[str, Any]]) -> None:

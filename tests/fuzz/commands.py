@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +21,11 @@ from noisetop import cli
 from noisetop.errors import NoisetopError
 from noisetop.text.sanitize import printable
 
-RECORDING_OUTPUTS = ("a.json", "a.json.gz", "a.folded", "a.svg", "a.noisetop")
+RECORDING_OUTPUTS = ("a.json", "a.json.gz", "a.folded", "a.svg", "a.csv", "a.noisetop")
 RESULT_OUTPUTS = ("a.json", "a.svg", "a.timeline.svg", "a.latency.svg")
 SLOW_S = 20.0
-"""Longer than any of these small files may take."""
+"""CPU time; longer than any of these small files may take."""
+_PLAIN = re.compile(r"[ -~\n]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,19 @@ class Finding:
     """A defect."""
 
     kind: str
-    """``traceback``, ``slow``, ``escape`` or ``silent``."""
+    """``traceback``, ``slow``, ``escape``, ``silent``, ``export`` or ``words``."""
     where: str
     """The same for mutants that meet the same defect."""
     details: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A command line."""
+
+    argv: tuple[str, ...]
+    output: Path | None = None
+    """What it writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,7 @@ class Ran:
 
     argv: tuple[str, ...]
     status: int
-    """-1: it failed as no command may."""
+    """-1: there is a finding."""
     out: str
     err: str
     finding: Finding | None = None
@@ -51,25 +62,35 @@ class Ran:
 
 def run(*argv: str) -> Ran:
     """Runs a command as main() does. A warning is an error."""
-    began = time.monotonic()
     with _captured() as streams:
-        status, error, finding = 0, "", None
-        try:
-            status = cli.run(list(argv))
-            sys.stdout.flush()
-        except NoisetopError as told:
-            status, error = told.exit_code, str(told)
-        except SystemExit as ended:
-            status = int(ended.code or 0)
-        except Exception as failure:  # noqa: BLE001  the fuzzer looks for just these
-            status = -1
-            finding = Finding("traceback", _where(failure), traceback.format_exc())
+        status, error = 0, ""
+
+        def command() -> None:
+            nonlocal status, error
+            try:
+                status = cli.run(list(argv))
+                sys.stdout.flush()
+            except NoisetopError as told:
+                status, error = told.exit_code, str(told)
+            except SystemExit as ended:
+                status = int(ended.code or 0)
+
+        finding = watched(command, argv[0])
         out, err = (stream.buffer.getvalue().decode(errors="replace") for stream in streams)
-    if finding is None and time.monotonic() - began > SLOW_S:
-        finding = Finding("slow", argv[0], f"{time.monotonic() - began:.0f} s")
     if finding is None:
         finding = _escape(argv, out + err + error)
-    return Ran(argv, status, out, err + error, finding)
+    return Ran(argv, -1 if finding else status, out, err + error, finding)
+
+
+def watched(call: Callable[[], None], what: str) -> Finding | None:
+    """Calls; a failure and what takes too long are findings."""
+    began = time.process_time()
+    try:
+        call()
+    except Exception as failure:  # noqa: BLE001  the fuzzer looks for just these
+        return Finding("traceback", _where(failure), traceback.format_exc())
+    seconds = time.process_time() - began
+    return Finding("slow", what, f"{seconds:.0f} s") if seconds > SLOW_S else None
 
 
 @contextmanager
@@ -79,11 +100,18 @@ def _captured() -> Iterator[tuple[Any, Any]]:
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = streams
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with strict():
             yield streams  # type: ignore[misc]
     finally:
         sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def strict() -> Iterator[None]:
+    """A warning is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
 
 
 def _where(failure: Exception) -> str:
@@ -96,48 +124,45 @@ def _where(failure: Exception) -> str:
 
 def _escape(argv: tuple[str, ...], text: str) -> Finding | None:
     """A character that a terminal would obey."""
+    if _PLAIN.fullmatch(text):
+        return None
     for line in text.split("\n"):
         if printable(line) != line and line not in argv:
             return Finding("escape", argv[0], repr(line[:300]))
     return None
 
 
-def of_recording(path: Path, whole: Path, folder: Path, random: Random) -> Iterator[Ran]:
-    """``path``: the mutant, ``whole``: a recording to compare it with."""
+def of_recording(path: Path, whole: Path, folder: Path, random: Random) -> list[Call]:
+    """Every call on a recording. ``path``: the mutant, ``whole``: what to compare it with."""
     output = folder / random.choice(RECORDING_OUTPUTS)
-    yield run("report", "--json", str(path))
-    choice = random.randrange(5)
-    if choice == 0:
-        yield run("report", "--no-pager", "--histogram", "t", str(path))
-    elif choice == 1:
-        yield run("diagnose", "--no-pager", *random.choice(((), ("--json",))), str(path))
-    elif choice == 2:
-        files = [str(path), str(whole)]
-        random.shuffle(files)
-        yield run("compare", "--no-pager", *random.choice(((), ("--json",))), *files)
-    else:
-        yield run("export", "--force", str(path), "-o", str(output))
-        if output.exists() and output.name.endswith((".json", ".gz", ".noisetop")):
-            yield run("report", "--json", str(output))
+    files = random.sample([str(path), str(whole)], 2)
+    as_json = random.choice(((), ("--json",)))
+    since = random.choice(("0", "1ms", "40ms"))
+    return [
+        Call(("report", "--json", str(path))),
+        Call(("report", "--no-pager", "--histogram", "t", "-v", str(path))),
+        Call(("report", "--markdown", "--from", since, "--to", "50ms", str(path))),
+        Call(("diagnose", "--no-pager", *as_json, str(path))),
+        Call(("compare", "--no-pager", *as_json, *files)),
+        Call(("export", "--force", str(path), "-o", str(output)), output),
+    ]
 
 
-def of_result(path: Path, whole: Path, folder: Path, random: Random) -> Iterator[Ran]:
+def of_result(path: Path, whole: Path, folder: Path, random: Random) -> list[Call]:
     """``whole``: the original."""
-    yield run("report", "--json", str(path))
-    choice = random.randrange(3)
-    if choice == 0:
-        yield run("report", "--no-pager", str(path))
-    elif choice == 1:
-        yield run("compare", "--no-pager", str(path), str(whole))
-    else:
-        output = folder / random.choice(RESULT_OUTPUTS)
-        yield run("export", "--force", str(path), "-o", str(output))
+    output = folder / random.choice(RESULT_OUTPUTS)
+    return [
+        Call(("report", "--json", str(path))),
+        Call(("report", "--no-pager", str(path))),
+        Call(("compare", "--no-pager", str(path), str(whole))),
+        Call(("export", "--force", str(path), "-o", str(output)), output),
+    ]
 
 
-def of_saved(path: Path, whole: Path, folder: Path, random: Random) -> Iterator[Ran]:
+def of_saved(path: Path, whole: Path, folder: Path, random: Random) -> list[Call]:
     """``whole``: a recording."""
-    more = random.choice(((), ("--json",)))
-    yield run("diagnose", "--no-pager", *more, str(whole), "--against", str(path))
+    as_json = random.choice(((), ("--json",)))
+    return [Call(("diagnose", "--no-pager", *as_json, str(whole), "--against", str(path)))]
 
 
 def totals(ran: Ran) -> dict[str, Any] | None:

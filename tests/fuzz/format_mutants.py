@@ -110,13 +110,12 @@ def _compact_parts(content: bytes) -> tuple[dict[str, Any], list[tuple[bytes, in
 
 def _compact_forged(kind: bytes, head: dict[str, Any], packed: bytes, random: Random) -> bytes:
     if kind == b"names":
-        return zlib.compress(
-            json.dumps(mutated(json.loads(zlib.decompress(packed)), random)).encode()
-        )
+        names = mutated(json.loads(zlib.decompress(packed)), random)
+        return zlib.compress(json.dumps(names).encode(), 1)
     planes = bytearray(zlib.decompress(packed))
     for _ in range(random.choice((1, 4, 100))):
         planes[random.randrange(len(planes))] = random.choice((0, 1, 0x7F, 0x80, 0xFF))
-    return zlib.compress(planes)
+    return zlib.compress(planes, 1)
 
 
 def _compact_built(head: dict[str, Any], blocks: list[tuple[bytes, int, bytes]]) -> bytes:

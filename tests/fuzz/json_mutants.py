@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -17,28 +16,32 @@ TEXTS = (
     "<script>", "%s%n", "{0}", "[/b]", "'; rm -rf / #", "x" * 300, "é" * 70, "9" * 40, "timer",
 )  # fmt: skip
 _MOST_DEEP = 150
+_STOPS = 0.1
+"""How often an object or a list is changed and not something in it."""
 
 
 def mutated(value: Any, random: Random) -> Any:
-    """A copy in which one to four places are others."""
-    holder = [copy.deepcopy(value)]
+    """The same value, changed in place, in which one to four places are others."""
+    holder = [value]
     for _ in range(random.choice((1, 1, 1, 2, 4))):
-        places = list(_places(holder))
-        container, key = random.choice(places)
-        _change(container, key, random)
+        _change(*_place(holder, random), random)
     return holder[0]
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every list and object with each of its keys."""
-    stack = [value]
-    while stack:
-        container = stack.pop()
-        items = container.items() if isinstance(container, dict) else enumerate(container)
-        for key, one in list(items):
-            yield container, key
-            if isinstance(one, (dict, list)) and one:
-                stack.append(one)
+def _place(holder: list[Any], random: Random) -> tuple[Any, Any]:
+    """A list or an object and one of its keys, found on a walk from the top."""
+    container: Any = holder
+    key: Any = 0
+    while isinstance(inner := container[key], (dict, list)) and inner:
+        if random.random() < _STOPS:
+            break
+        container = inner
+        key = random.choice(list(inner)) if isinstance(inner, dict) else _index(inner, random)
+    return container, key
+
+
+def _index(container: list[Any], random: Random) -> int:
+    return random.randrange(len(container))
 
 
 def _change(container: Any, key: Any, random: Random) -> None:

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
+from noisetop.checked_json import sealed, unsealed
 from noisetop.cli import run
 from noisetop.gaps.files import as_json
 from noisetop.recording.open import open_recording
+from noisetop.recording.recording import Recording
 from tests.fuzz.raw_format import RawFile, layout
 from tests.gaps.results import numa_result, spin_result, switch_result
 from tests.recordings import DATA, everything, write_recording
 
-_EVENT_BYTES = 64
-_EVENTS = 400
+BUSY = "busy"
+"""A recording that others are compared with."""
+_READ_STRUCTS = (
+    *("noise_event", "noise_trigger", "noise_block", "noise_raiser", "noise_cpu_counters"),
+)
+_SOME = ["level", "origin", "cpu"]
+_MANY_SOURCES = ["level", "origin", "cpu", "source"]
+_FEW_EVENTS = 12
+_EVENTS = 40
+_MANY_EVENTS = 400
+_FINDINGS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +49,11 @@ class Original:
         """False: of a version without checksums."""
         return " of 0." not in self.name
 
+    @property
+    def is_large(self) -> bool:
+        """True: one that few of the mutants are made from."""
+        return self.name.startswith("large ")
+
 
 def originals() -> dict[str, Original]:
     """All of them by name, the same ones every time."""
@@ -43,30 +63,70 @@ def originals() -> dict[str, Original]:
 
 def _made(folder: Path) -> Iterator[Original]:
     old = (DATA / "0.2/raw.noisetop").read_bytes()
-    yield Original("raw of 0.2", "raw", _shortened(old).built())
-    yield Original("raw", "raw", _today(_shortened(old)).built())
+    for size, events in (("", _EVENTS), ("large ", _MANY_EVENTS)):
+        is_whole = bool(size)
+        yield Original(f"{size}raw of 0.2", "raw", _shortened(old, events, is_whole).built())
+        yield Original(f"{size}raw", "raw", _today(_shortened(old, events, is_whole)).built())
     yield Original("compact of 0.1", "compact", (DATA / "quiet.noisetop").read_bytes())
-    recordings = {"quiet": open_recording(DATA / "quiet.noisetop"), "made up": everything()}
-    for name, recording in recordings.items():
-        for suffix, kind in ((".noisetop", "compact"), (".json", "trace"), (".json.gz", "packed")):
-            path = folder / f"{name}{suffix}"
-            write_recording(recording, path, force=False)
-            yield Original(f"{kind}, {name}", kind, path.read_bytes())
-    for result in (spin_result(100, 50), switch_result(), numa_result()):
+    yield from _stored(folder, _thinned(_SOME), BUSY)
+    yield from _stored(folder, _thinned(_MANY_SOURCES), "busy with many sources", "large ")
+    yield from _stored(folder, everything(), "made up")
+    for result in (spin_result(100), switch_result(), numa_result()):
         yield Original(result.kind, "result", as_json(result).encode() + b"\n")
-    yield Original("saved", "saved", _saved(folder))
+    yield Original("large spin", "result", as_json(spin_result(100, 50)).encode() + b"\n")
+    saved = _saved(folder)
+    yield Original("large saved", "saved", saved)
+    yield Original("saved", "saved", _few_findings(saved))
 
 
-def _shortened(whole: bytes) -> RawFile:
-    """The first events of each block, of a machine that is not this one."""
+def _stored(folder: Path, recording: Recording, name: str, size: str = "") -> Iterator[Original]:
+    """A recording in each format that is no raw one."""
+    for suffix, kind in ((".noisetop", "compact"), (".json", "trace"), (".json.gz", "packed")):
+        path = folder / f"{name}{suffix}"
+        write_recording(recording, path, force=False)
+        yield Original(f"{size}{kind}, {name}", kind, path.read_bytes())
+
+
+def _shortened(whole: bytes, events: int, is_whole: bool) -> RawFile:
+    """So many events of each block, of a machine that is not this one. ``is_whole``: described with
+    the structs that stay in the kernel as well."""
     raw = RawFile.parsed(whole)
     raw.head["metadata"]["host"] = "box"
-    events = layout().block_kinds["EVENTS"]
-    raw.blocks = [
-        (kind, payload[: _EVENTS * _EVENT_BYTES] if kind == events else payload)
-        for kind, payload in raw.blocks
-    ]
+    structs = raw.head["layout"]["structs"]
+    raw.head["layout"]["structs"] = {
+        name: one for name, one in structs.items() if is_whole or name in _READ_STRUCTS
+    }
+    kind = layout().block_kinds["EVENTS"]
+    raw.blocks = [(one, _varied(rows, events) if one == kind else rows) for one, rows in raw.blocks]
     return raw
+
+
+def _varied(payload: bytes, most: int) -> bytes:
+    events = np.frombuffer(payload, layout().event)
+    content: bytes = events[_chosen(events[["source", "level", "flags"]], most)].tobytes()
+    return content
+
+
+def _thinned(fields: list[str]) -> Recording:
+    """Of a busy machine the first events that differ in these fields, and a few more."""
+    recording = open_recording(DATA / "noisy.noisetop")
+    events = np.concatenate(list(recording.all_chunks()))
+    few = events[_chosen(events[fields], _FEW_EVENTS)]
+    return replace(recording, read_chunks=lambda: iter([few]))
+
+
+def _chosen(kinds: npt.NDArray[np.void], most: int) -> npt.NDArray[np.int64]:
+    """Places of one row of every kind, then of others, in their order."""
+    _, firsts = np.unique(kinds, return_index=True)
+    rest = np.setdiff1d(np.arange(len(kinds)), firsts)
+    chosen = np.concatenate([firsts, rest])[: max(most, len(firsts))]
+    return np.sort(chosen)
+
+
+def _few_findings(saved: bytes) -> bytes:
+    document = unsealed(json.loads(saved))
+    document["findings"] = document["findings"][:_FINDINGS]
+    return json.dumps(sealed(document)).encode()
 
 
 def _today(raw: RawFile) -> RawFile:

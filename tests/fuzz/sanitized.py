@@ -9,6 +9,11 @@ from pathlib import Path
 
 NATIVE = Path(__file__).parents[2] / "noisetop/native"
 _SANITIZERS = "-fsanitize=address,undefined"
+# Where a number in a small file decides how much is reserved, that fails, and is found.
+_BOUNDED = "allocator_may_return_null=1:max_allocation_size_mb=512"
+# Freed memory is kept for 32 MiB of later ones, and pages are not given back: that takes more time
+# than all else.
+_CHEAP = "quarantine_size_mb=32:malloc_context_size=4:allocator_release_to_os_interval_ms=-1"
 
 
 def build(folder: Path) -> Path:
@@ -41,6 +46,6 @@ def environment() -> dict[str, str]:
     return {
         **os.environ,
         "LD_PRELOAD": str(Path(found.stdout.strip()).resolve()),
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+        "ASAN_OPTIONS": f"detect_leaks=0:{_BOUNDED}:{_CHEAP}",
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
