@@ -1,0 +1,6 @@
+"""The tests: imported before any of them, and before NumPy."""
+
+import os
+
+# As main() has it. With a thread for each CPU in each worker, they wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
