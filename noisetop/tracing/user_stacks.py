@@ -37,6 +37,8 @@ FAILED = "user stacks are without function names: libdw failed on a file of the 
 _MOST_STACKS = 1 << 16
 _MOST_FILES = 256
 PATIENCE_S = 60
+_PF_FORKNOEXEC = 0x00000040
+"""include/linux/sched.h: a task that executed no program since it was forked."""
 _DEBUG_SERVERS = "DEBUGINFOD_URLS"
 _Place = tuple[int, int]
 """Number of a file, and an offset in it."""
@@ -88,7 +90,7 @@ class UserStackWatch:
     def note(self, names: npt.NDArray[np.void], triggers: npt.NDArray[np.void]) -> None:
         """Takes records of ``struct noise_task_name`` and ``struct noise_trigger``."""
         for row in np.sort(names, order="time_ns"):
-            self._note_name(int(row["tid"]), int(row["tgid"]), row["comm"], int(row["time_ns"]))
+            self._note_name(row)
         told = triggers[triggers["user_stack"] != NO_STACK]
         pairs = told["tid"].astype(np.uint64) << np.uint64(32) | told["user_stack"]
         for pair, at in zip(*np.unique(pairs, return_index=True), strict=True):
@@ -97,12 +99,18 @@ class UserStackWatch:
                 with raised(STACKS):
                     self._stacks[key] = self._placed(*key, int(told["time_ns"][at]))
 
-    def _note_name(self, tid: int, process: int, comm: bytes, time_ns: int) -> None:
-        """A program that another one takes the place of goes by another name."""
+    def _note_name(self, row: np.void) -> None:
+        """A program that another one takes the place of goes by another name.
+
+        So does a thread that names itself, which is seen only after it was interrupted for the
+        first time: where it executed no program, what it was called before does not matter.
+        """
+        tid, process, comm = int(row["tid"]), int(row["tgid"]), row["comm"]
         self._process[tid] = process
-        if self._comm.get(tid, comm) != comm:
+        executed = not int(row["task_flags"]) & _PF_FORKNOEXEC
+        if executed and self._comm.get(tid, comm) != comm:
             self._maps.pop(process, None)
-            self._began_ns[tid] = time_ns
+            self._began_ns[tid] = int(row["time_ns"])
         self._comm[tid] = comm
 
     def _placed(self, tid: int, stack: int, time_ns: int) -> tuple[_Frame, ...]:

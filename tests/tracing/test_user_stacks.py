@@ -19,6 +19,7 @@ STACKS = {
     6: [],
 }
 NO_STACK = 0xFFFFFFFF
+PF_FORKNOEXEC = 0x40
 
 
 def process(root: Path, tid: int, name: str, start: int = 0x401000) -> None:
@@ -42,14 +43,14 @@ def watch(tmp_path: Path) -> Iterator[UserStackWatch]:
     watch.close()
 
 
-def names(*rows: tuple[int, str, int]) -> npt.NDArray[np.void]:
+def names(*rows: tuple[int, str, int], task_flags: int = 0) -> npt.NDArray[np.void]:
     """Records: tid, name, moment."""
     dtype = layout().task_name
     assert dtype is not None
     records = np.zeros(len(rows), dtype)
     for record, (tid, comm, time_ns) in zip(records, rows, strict=True):
         record["tid"], record["tgid"], record["comm"] = tid, tid, comm.encode()
-        record["time_ns"] = time_ns
+        record["time_ns"], record["task_flags"] = time_ns, task_flags
     return records
 
 
@@ -113,6 +114,13 @@ def test_a_stack_from_before_another_program_took_its_place(
     process(tmp_path, 7, "next")
     watch.note(names((7, "next", 50)), triggers((7, 5, 60)))
     assert watch.named()[7, 5] == ()
+
+
+def test_a_thread_that_named_itself_is_the_same_program(watch: UserStackWatch) -> None:
+    """Its new name is told when it goes on, after it was interrupted under it."""
+    watch.note(names((7, "sender", 10), task_flags=PF_FORKNOEXEC), triggers())
+    watch.note(names((7, "competitor", 30), task_flags=PF_FORKNOEXEC), triggers((7, 3, 20)))
+    assert watch.named()[7, 3][0] == "sender+0x1010"
 
 
 def test_in_a_pid_namespace_no_process_is_taken_for_another(
