@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["pytester"]
 
@@ -49,7 +50,14 @@ def run(inner: pytest.Pytester, *options: str, obstacle: str | None) -> pytest.R
     """Runs the inner suite on a machine with that obstacle."""
     inner.makeconftest(f"{CONFTEST.read_text()}\nkernel_obstacle = lambda: {obstacle!r}\n")
     words = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-rs", *options)
-    return inner.runpytest_subprocess(*words) if options else inner.runpytest_inprocess(*words)
+    if "-n" in options:
+        return inner.runpytest_subprocess(*words)
+    kept = settings.get_profile("noisetop")
+    try:
+        return inner.runpytest_inprocess(*words)
+    finally:
+        settings.register_profile("noisetop", kept)
+        settings.load_profile("noisetop")
 
 
 def test_obstacle_skips_kernel_tests_only(inner: pytest.Pytester) -> None:
