@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.parts.capacity import compile_flood
+from bench.process import wait_until_said
 from noisetop.errors import NoisetopError
 from noisetop.flight_recorder.writer import NAME as WRITER
 from noisetop.machine.system import online_cpus
@@ -114,7 +115,7 @@ def measured(options: Sequence[str | Path], cpus: tuple[int, int], seconds: floa
     command = [program, "record", "-c", watched, "-H", str(cpus[0]), *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
-        _await_start(process)
+        wait_until_said(process, "Ctrl-C")
         time.sleep(_FULL_S)
         pid, folder = process.pid, Path(f"/proc/{process.pid}")
         started, before_s, memory = time.monotonic(), cpu_s(folder) - writer_s(pid), [rss_kib(pid)]
@@ -133,15 +134,6 @@ def measured(options: Sequence[str | Path], cpus: tuple[int, int], seconds: floa
         raise NoisetopError(f"noisetop ended with {process.returncode}: {said.strip()}")
     events = float(closing[1]) * _FACTOR[closing[2]]
     return Run(share, writing_s, tuple(memory), events / (seconds + _FULL_S), int(closing[3]))
-
-
-def _await_start(process: subprocess.Popen[str]) -> None:
-    assert process.stderr
-    said = ""
-    while "Ctrl-C" not in (line := process.stderr.readline()):
-        said += line
-        if not line:
-            raise NoisetopError(f"noisetop did not start: {said.strip()}")
 
 
 def to_file(folder: Path, cpus: tuple[int, int]) -> Run:

@@ -59,6 +59,16 @@ class ToolProcess:
         return int(children.read_text().split()[0])
 
 
+def wait_until_said(process: subprocess.Popen[str], word: str) -> None:
+    """Waits for a line on its stderr that has the word. Raises NoisetopError where it ends."""
+    assert process.stderr
+    said = ""
+    while word not in (line := process.stderr.readline()):
+        said += line
+        if not line:
+            raise NoisetopError(f"noisetop did not start: {said.strip()}")
+
+
 @contextmanager
 def running(argv: Sequence[str], cpu: int, folder: Path, name: str) -> Iterator[ToolProcess]:
     """Starts a tool that may run on ``cpu`` only; it has ended when this is left."""

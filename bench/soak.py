@@ -36,6 +36,7 @@ from bench.exporter_load import (
     scrape,
     watched_and_other,
 )
+from bench.process import wait_until_said
 from bench.tmux import Tmux, in_tmux
 from bench.verdict import Limit, conclude
 from noisetop.counters.losses import LOSSES
@@ -55,6 +56,8 @@ _GROWTH = 1.05
 """Of the mean of the last third against that of the first one, once all is full."""
 _DRIFT_MS = 2.0
 """A recording tells its start to a millisecond."""
+_ASKED = "asked-*.noisetop"
+"""Snapshots that were asked for; the worst moments stay."""
 _LOST = re.compile(r"lost (\d+)")
 
 
@@ -70,7 +73,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Course:
-    """Of one process, or of the clock, minute by minute."""
+    """Of one process, minute by minute."""
 
     name: str
     rows: list[Measured] = field(default_factory=list)
@@ -112,11 +115,11 @@ class Recorder:
 
     def snapshot(self) -> Path:
         """A new file, once it is complete. Raises NoisetopError."""
-        before = set(self.folder.glob("*.noisetop"))
+        before = set(self.folder.glob(_ASKED))
         with self.control.open("w") as fifo:
             fifo.write("snapshot\n")
         end = time.monotonic() + _PATIENCE_S
-        while not (fresh := set(self.folder.glob("*.noisetop")) - before):
+        while not (fresh := set(self.folder.glob(_ASKED)) - before):
             if self.process.poll() is not None or time.monotonic() > end:
                 raise NoisetopError("the recorder wrote no snapshot: look at what it said")
             time.sleep(_POLL_S)
@@ -141,13 +144,8 @@ def running_recorder(cpu: int, folder: Path) -> Iterator[Recorder]:
     options = ("--worst", "10", "--keep", "10s,64M", "--control", f"fifo:{control}")
     command: list[str | Path] = [program, "record", "-c", str(cpu), *options, "-o", output]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr
-    said = ""
     try:
-        while "watching" not in (line := process.stderr.readline()):
-            said += line
-            if not line:
-                raise NoisetopError(f"the recorder did not start: {said.strip()}")
+        wait_until_said(process, "watching")
         yield Recorder(process, output, control)
     finally:
         process.kill()

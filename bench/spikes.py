@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.process import wait_until_said
 from bench.switch_witness import witness_of
 from noisetop.counters.losses import LOSSES
 from noisetop.errors import NoisetopError
@@ -165,13 +166,8 @@ def recording(kind: Kind, victim: int, cpus: tuple[int, int], folder: Path) -> I
         f"{KEEP_NS // 10**9}s", "--after", f"{AFTER_NS // 10**9}s", "-o", folder,
     ]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr
-    said = ""
     try:
-        while "watching" not in (line := process.stderr.readline()):
-            said += line
-            if not line:
-                raise NoisetopError(f"the recorder did not start: {said.strip()}")
+        wait_until_said(process, "watching")
         yield
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=_TIMEOUT_S)

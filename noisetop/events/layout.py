@@ -133,14 +133,8 @@ def _with_current_names(description: Any) -> Any:
     """The same description, with the names of today in place of older ones."""
     if isinstance(description, dict):
         return {
-            _RENAMED.get(key, key): _with_current_names(value)
-            if isinstance(value, (dict, list))
-            else value
-            for key, value in description.items()
+            _RENAMED.get(key, key): _with_current_names(value) for key, value in description.items()
         }
     if isinstance(description, list):
-        return [
-            _with_current_names(value) if isinstance(value, (dict, list)) else value
-            for value in description
-        ]
+        return [_with_current_names(value) for value in description]
     return description
