@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 CPU = str(max(system.online_cpus()))
 BUSY = f"taskset -c {CPU} {sys.executable} -c 'while True: pass'"
+LOOP = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
 IN_PID = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
@@ -83,8 +85,8 @@ def test_a_process_of_a_pid_namespace_that_sleeps(tmp_path: Path) -> None:
 @pytest.mark.parametrize("follow", [False, True])
 def test_a_command_in_a_pid_namespace(tmp_path: Path, follow: bool) -> None:
     path = tmp_path / "x.noisetop"
-    busy = f"timeout 1 {BUSY}" if follow else "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
-    command = f'sh -c "{busy}; exit 5"'
+    busy = f"timeout 1 {BUSY}" if follow else LOOP
+    command = f"sh -c {shlex.quote(f'{busy}; exit 5')}"
     done, _ = shell(f"{PROGRAM} record -o {path} -- {command}", *IN_PID)
     assert done.returncode == 5, done.stderr
     assert victims(path)
