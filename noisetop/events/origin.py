@@ -54,6 +54,8 @@ class Origin(IntEnum):
         return self.name.lower()
 
 
+_UNATTRIBUTED, _SELF, _PROGRAM, _OTHERS, _KERNEL, _DEVICE, _OUTSIDE = Origin
+"""Python 3.11 looks for a member of an enum in its class, which takes long where there are many."""
 ORIGINS = tuple(one.label for one in Origin)
 """Labels by value."""
 
@@ -101,43 +103,39 @@ class OriginJoin:
             return self._of_softirq(source.path[1], trigger, victim)
         if source.path == _LOCAL_TIMER:
             if self.reduced & _NO_CALLBACKS:
-                return Origin.UNATTRIBUTED  # whatever timers it ran, perhaps somebody's
+                return _UNATTRIBUTED  # whatever timers it ran, perhaps somebody's
             if trigger == Trigger():
                 # Without armers: what it ran was armed by somebody, or it ran nothing.
-                return Origin.UNATTRIBUTED if _LOCAL in self.reduced else Origin.KERNEL
+                return _UNATTRIBUTED if _LOCAL in self.reduced else _KERNEL
         return self._of_trigger(trigger, victim)
 
     def _of_thread(self, source: Source, trigger: Trigger, tid: int, victim: int) -> Origin:
         if len(source.path) == 2 and not tid:
-            return Origin.KERNEL  # throttled: the idle task runs
+            return _KERNEL  # throttled: the idle task runs
         about = self.names.infos.get(tid)
         if about is None:
-            return Origin.PROGRAM if source.path[1] == "self" else Origin.UNATTRIBUTED
+            return _PROGRAM if source.path[1] == "self" else _UNATTRIBUTED
         if not about.kernel:  # of several victims that wait, it may be named itself
-            return self._of_task(tid, victim) if tid != victim else Origin.OTHERS
+            return self._of_task(tid, victim) if tid != victim else _OTHERS
         works_for_somebody = len(source.path) > 2 or source.path[1].startswith(_CARRIES_OUT_CALLS)
         if works_for_somebody and trigger.task:
             return self._of_trigger(trigger, victim)
         if works_for_somebody and _LOCAL in self.reduced:
-            return Origin.UNATTRIBUTED  # who queued it was left out
-        return Origin.KERNEL
+            return _UNATTRIBUTED  # who queued it was left out
+        return _KERNEL
 
     def _of_softirq(self, vector: str, trigger: Trigger, victim: int) -> Origin:
         if self.reduced & _NO_CALLBACKS and vector in _OF_CALLBACKS:
-            return Origin.UNATTRIBUTED
+            return _UNATTRIBUTED
         if vector in _KERNEL_SOFTIRQS:
-            return Origin.KERNEL
+            return _KERNEL
         if (
             trigger.began == "ipi"
             or trigger.context == IDLE_LOOP
             or trigger.task.startswith(_CARRIES_OUT_CALLS)
         ):
             return (
-                Origin.DEVICE
-                if vector in _OF_DEVICES
-                else Origin.OTHERS
-                if vector in _OF_SENDERS
-                else Origin.KERNEL
+                _DEVICE if vector in _OF_DEVICES else _OTHERS if vector in _OF_SENDERS else _KERNEL
             )
         return self._of_trigger(trigger, victim)
 
@@ -147,25 +145,25 @@ class OriginJoin:
         if trigger.tid:
             return self._of_task(trigger.tid, victim)
         if trigger.began == "irq":
-            return Origin.DEVICE
-        return Origin.KERNEL if trigger.context else Origin.UNATTRIBUTED
+            return _DEVICE
+        return _KERNEL if trigger.context else _UNATTRIBUTED
 
     def _of_task(self, tid: int, victim: int) -> Origin:
         if tid == victim:
-            return Origin.SELF
+            return _SELF
         about, delayed = self.names.infos.get(tid), self.names.infos.get(victim)
         if about is None:
-            return Origin.UNATTRIBUTED
+            return _UNATTRIBUTED
         if about.kernel:
-            return Origin.KERNEL
+            return _KERNEL
         if delayed is not None and about.tgid == delayed.tgid:
-            return Origin.PROGRAM
-        return Origin.OTHERS
+            return _PROGRAM
+        return _OTHERS
 
 
 _BY_CLASS = {
-    "irq": Origin.DEVICE,
-    "nmi": Origin.KERNEL,
-    HARDWARE: Origin.OUTSIDE,
-    FAULT: Origin.SELF,
+    "irq": _DEVICE,
+    "nmi": _KERNEL,
+    HARDWARE: _OUTSIDE,
+    FAULT: _SELF,
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from noisetop.events.layout import Events, Layout, SourceKind
 from noisetop.events.symbols import SymbolTable
 from noisetop.events.task_names import PF_KTHREAD, started_ns
 from noisetop.tables.dictionary import Column, DictionaryEncoder
+from noisetop.tables.rows import as_dict
 
 _COPIED = ("start_ns", "gross_ns", "net_ns", "victim_tid", "tid", "cpu", "level", "flags")
 _LOW_BITS = np.uint64(0x0101010101010101)
@@ -35,6 +37,8 @@ _RESERVED = ("throttled", "self", OWN, OTHER, UNATTRIBUTED.path[1])
 """Second steps of paths that are no names of tasks."""
 _OWN = 1 << 7
 """Among the flags that a path depends on."""
+_THREADED, _SELF = int(Flag.THREADED), int(Flag.SELF)
+"""An enum takes long where there are many."""
 _YOUNG_NS = 1_000_000_000
 """A task that is younger need not stay."""
 _TRAITS = {"none": 0, "irq": _NUMBER | _COMM, "task": _COMM | _TASK}
@@ -111,7 +115,8 @@ class Namer:
             table["level"][carries] ^= np.uint8(mark)
             table["flags"][carries] |= np.uint8(Flag.ENTRY)
         table["source"] = self._encoder.numbers(
-            self._columns(events), lambda row: self.number_of(self._source_of(events[row]))
+            self._columns(events),
+            lambda row: self.number_of(self._source_of(as_dict(events[row]))),
         )
         return table
 
@@ -169,43 +174,43 @@ class Namer:
         parents = events["parent_source"], events["parent_id"]
         return [sources, *parents, flags, counting, words[:, 0], words[:, 1]]
 
-    def _source_of(self, event: np.void) -> Source:
-        kind = self.layout.kinds[int(event["source"])]
+    def _source_of(self, event: Mapping[str, Any]) -> Source:
+        kind = self.layout.kinds[event["source"]]
         comm = task_name(event["comm"])
-        threaded = bool(event["flags"] & Flag.THREADED)
+        threaded = bool(event["flags"] & _THREADED)
         if kind.identity == "task":
             return self._thread(event, comm)
-        steps = self._steps(kind, int(event["id"]), comm)
-        parent = self.layout.kinds[int(event["parent_source"])]
+        steps = self._steps(kind, event["id"], comm)
+        parent = self.layout.kinds[event["parent_source"]]
         if parent is not kind:
-            around = self._steps(parent, int(event["parent_id"]), "")
+            around = self._steps(parent, event["parent_id"], "")
             steps = (parent.noise_class, *around[1:], steps[-1])
         if threaded:
             ran = steps[-1:] if kind.noise_class == "thread" else steps[1:]
             steps = ("thread", comm, *ran)
         return Source(steps)
 
-    def _thread(self, event: np.void, comm: str) -> Source:
+    def _thread(self, event: Mapping[str, Any], comm: str) -> Source:
         """The idle task takes a CPU from a victim only when that may not run: it has used up its
         CPU quota, that of its control group or that of real-time tasks."""
-        tid = int(event["id"]) & _TID_MASK
+        tid = event["id"] & _TID_MASK
         if not tid:
             return Source(("thread", "throttled"))
         if comm in _RESERVED:
             comm = f'"{comm}"'
-        if event["flags"] & Flag.SELF:
+        if event["flags"] & _SELF:
             return self._bounded(Source(("thread", "self", comm)), event)
         if tid in self._own:
             return Source(("thread", OWN, comm))
         return self._bounded(Source(("thread", comm)), event)
 
-    def _bounded(self, source: Source, event: np.void) -> Source:
+    def _bounded(self, source: Source, event: Mapping[str, Any]) -> Source:
         """A task goes by ``other`` once too many names are known; sooner where it has just begun,
         so that a storm of short ones does not hide what stays."""
-        tid = int(event["id"]) & _TID_MASK
+        tid = event["id"] & _TID_MASK
         if self.most_names is None or source in self._index or tid in self._kernel:
             return source
-        is_old = int(event["start_ns"]) - self._began_ns.get(tid, 0) >= _YOUNG_NS
+        is_old = event["start_ns"] - self._began_ns.get(tid, 0) >= _YOUNG_NS
         if self._named[is_old] >= (self.most_names if is_old else self.most_names // 8):
             return source.other
         self._named[is_old] += 1

@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from noisetop.events.layout import Events
 
 _REMEMBERED = 4
 """Names of one number: older ones are forgotten, so that memory is bounded by the numbers."""
+_NEVER = (1 << 64) - 1
+"""CLOCK_MONOTONIC of what did not happen."""
 PF_KTHREAD = 0x00200000
 """``include/linux/sched.h``."""
 
@@ -59,6 +62,8 @@ class TaskNames:
     _since_ns: dict[int, list[int]] = field(default_factory=dict)
     _names: dict[int, list[str]] = field(default_factory=dict)
     _renamed: set[int] = field(default_factory=set)
+    _renamed_now: npt.NDArray[np.uint32] | None = None
+    """The same for NumPy, once it was asked for."""
     _told: dict[int, None] = field(default_factory=dict)
     """Tids, those told of longest ago first."""
 
@@ -90,6 +95,7 @@ class TaskNames:
                 for about in (self.latest, self.infos, self._since_ns, self._names, self._told):
                     about.pop(tid, None)
                 self._renamed.discard(tid)
+        self._renamed_now = None
         self.version += 1
 
     def _add_infos(self, records: npt.NDArray[np.void]) -> None:
@@ -117,6 +123,7 @@ class TaskNames:
         self.latest[tid] = names[-1]
         if len(names) > 1:
             self._renamed.add(tid)
+            self._renamed_now = None
 
     def name(self, tid: int, time_ns: int) -> str:
         """As of a moment; the first one told where that is older, ``?`` where none was."""
@@ -131,10 +138,13 @@ class TaskNames:
         places = np.zeros(len(tids), np.uint64)
         if not self._renamed:
             return places
-        renamed = np.flatnonzero(np.isin(tids, np.fromiter(self._renamed, tids.dtype)))
-        for tid in np.unique(tids[renamed]).tolist():
-            mine = renamed[tids[renamed] == tid]
-            since = np.array(self._since_ns[tid], np.uint64)
-            at = np.searchsorted(since, time_ns[mine], "right")
-            places[mine] = np.maximum(at, 1) - 1
+        if self._renamed_now is None:
+            self._renamed_now = np.fromiter(self._renamed, np.uint32)
+        renamed = np.flatnonzero(np.isin(tids, self._renamed_now))
+        found, whose = np.unique(tids[renamed], return_inverse=True)
+        since = zip_longest(*(self._since_ns[tid] for tid in found.tolist()), fillvalue=_NEVER)
+        at = np.zeros(len(renamed), np.uint64)
+        for column in since:  # the first names of all, their second ones, and so on
+            at += np.array(column, np.uint64)[whose] <= time_ns[renamed]
+        places[renamed] = np.maximum(at, 1) - 1
         return places

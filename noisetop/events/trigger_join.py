@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from noisetop.events.trigger import CLOCKS, IDLE_LOOP, Trigger
 from noisetop.events.victim_stacks import NO_STACK, TRIGGER_OF, VictimStacks
 from noisetop.tables.dictionary import Column, DictionaryEncoder
 from noisetop.tables.nesting import first_inside
-from noisetop.tables.rows import joined, select
+from noisetop.tables.rows import as_dict, joined, select
 
 Triggers = npt.NDArray[np.void]
 """Structured array of ``struct noise_trigger``."""
@@ -221,7 +221,7 @@ class TriggerJoin:
         return self._interned(
             "acted",
             [*columns, origins["tid"], origins["context"], names],
-            lambda row: self._trigger(records[row], origins, row),
+            lambda row: self._trigger(as_dict(records[row]), origins[row]),
         )
 
     def _interned(
@@ -246,20 +246,19 @@ class TriggerJoin:
             _, origins[working] = join.find(queued, records["time_ns"][working])
         return origins
 
-    def _trigger(self, record: np.void, origins: Triggers, row: int) -> Trigger:
-        about: dict[str, Any] = {"cpu": int(record["cpu"]), "stack": _stack(record, "stack")}
+    def _trigger(self, record: Mapping[str, Any], origin: np.void) -> Trigger:
+        about: dict[str, Any] = {"cpu": record["cpu"], "stack": _stack(record, "stack")}
         if record["context"] != self._task:
-            root = int(record["root"]) if self._root_column else 0
-            context = self._served[int(record["context"])]
+            root = record["root"] if self._root_column else 0
+            context = self._served[record["context"]]
             return Trigger(context=context, **about, **self._began(root))
-        tid = int(record["tid"])
+        tid = record["tid"]
         if not tid:
             return Trigger(context=IDLE_LOOP, **about)
-        work = self.function_name(int(record["work_function"])) if record["work_function"] else ""
-        origin = origins[row]
+        work = self.function_name(record["work_function"]) if record["work_function"] else ""
         queued = bool(origin["tid"]) and origin["context"] == self._task
         return Trigger(
-            task=self.names.name(tid, int(record["time_ns"])),
+            task=self.names.name(tid, record["time_ns"]),
             tid=tid,
             work=work,
             origin=self._task_label(origin) if queued else "",
@@ -354,8 +353,8 @@ class TriggerJoin:
         self._tails[inner] = select(inside, waiting)
 
 
-def _stack(record: np.void, column: str) -> int:
-    key = int(record[column])
+def _stack(record: Mapping[str, Any], column: str) -> int:
+    key: int = record[column]
     return key if key != NO_STACK else -1
 
 

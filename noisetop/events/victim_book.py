@@ -45,9 +45,12 @@ _KINDS = {
 }
 """What a record tells, by the name of its ``enum noise_wait``; the others: that it waited."""
 _NOISE = tuple(
-    (origin, origin.label) for origin in Origin if origin not in (Origin.SELF, Origin.UNATTRIBUTED)
+    (int(origin), origin.label)
+    for origin in Origin
+    if origin not in (Origin.SELF, Origin.UNATTRIBUTED)
 )
-_ROW_FLAGS, _ROW_ORIGIN = int(Flag.OUTERMOST | Flag.CONTINUED), int(Origin.UNATTRIBUTED)
+_SELF, _UNATTRIBUTED = int(Origin.SELF), int(Origin.UNATTRIBUTED)
+_ROW_FLAGS = int(Flag.OUTERMOST | Flag.CONTINUED)
 """Of rows for what nothing accounts for; an enum takes long where there are many."""
 _RAN_ON = np.dtype([("cpu", np.int64), ("ns", np.int64)])
 
@@ -280,7 +283,7 @@ class VictimBook:
 
     def _row(self, cpu: int, tid: int, start_ns: int, ns: int) -> tuple[int, ...]:
         source = self.sources.index(UNATTRIBUTED)
-        return (start_ns, ns, ns, source, tid, 0, cpu, 0, _ROW_FLAGS, 0, 0, _ROW_ORIGIN)
+        return (start_ns, ns, ns, source, tid, 0, cpu, 0, _ROW_FLAGS, 0, 0, _UNATTRIBUTED)
 
     @property
     def living(self) -> Set[int]:
@@ -308,22 +311,22 @@ def _told(time: _Time, loss: _Loss, ran_on: list[tuple[int, int]]) -> VictimTime
     """The parts, which add up. What lost records leave contradictory is cut to the wall."""
     blocked_ns = min(time.blocked_ns, time.wall_ns - time.delay_ns)
     run_ns = time.wall_ns - time.delay_ns - blocked_ns
-    noise: Counter[int] = Counter()
+    noise = dict(loss.delayed)
     left_ns = run_ns
     for origin, net_ns in loss.disturbed.items():
-        noise[origin] += min(net_ns, left_ns)
-        left_ns -= min(net_ns, left_ns)
-    noise.update(loss.delayed)
+        part_ns = min(net_ns, left_ns)
+        noise[origin] = noise.get(origin, 0) + part_ns
+        left_ns -= part_ns
     return VictimTime(
         tid=time.tid,
         wall_ns=time.wall_ns,
         on_cpu_ns=left_ns,
-        noise_ns={label: noise[origin] for origin, label in _NOISE},
-        self_ns=noise[Origin.SELF],
+        noise_ns={label: noise.get(origin, 0) for origin, label in _NOISE},
+        self_ns=noise.get(_SELF, 0),
         contention=dict(loss.contention),
         throttled_ns=time.throttled_ns + loss.throttled_ns,
         blocked_ns=blocked_ns,
-        unattributed_ns=loss.unattributed_ns + noise[Origin.UNATTRIBUTED],
+        unattributed_ns=loss.unattributed_ns + noise.get(_UNATTRIBUTED, 0),
         run_ns=run_ns,
         delay_ns=time.delay_ns,
         ran_on=_ran_on(time.cpu, run_ns, ran_on),
@@ -332,8 +335,8 @@ def _told(time: _Time, loss: _Loss, ran_on: list[tuple[int, int]]) -> VictimTime
 
 def _ran_on(cpu: int, run_ns: int, parts: list[tuple[int, int]]) -> dict[int, int]:
     """What is told of no CPU was on the one where it is; never more than all of it."""
-    told = Counter(dict(parts))
-    told[cpu] += max(run_ns - told.total(), 0)
+    told = dict(parts)
+    told[cpu] = told.get(cpu, 0) + max(run_ns - sum(told.values()), 0)
     ran_on: dict[int, int] = {}
     for on, ns in told.items():
         part_ns = min(ns, run_ns)

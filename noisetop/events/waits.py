@@ -14,9 +14,9 @@ from noisetop.tables.rows import select
 _WAITS = ("preempted", "woken", "throttled")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TaskWait:
-    """The waits of one victim."""
+    """The waits of one victim. Not frozen: there are many."""
 
     count: dict[str, int]
     """By reason."""
@@ -87,10 +87,13 @@ class WaitBook:
 
     def fold(self, kept: Set[int]) -> None:
         """The waits of all but the ``kept`` victims become those of OTHER_TID."""
-        tasks = self.by_task()
-        self.clear()
-        for tid, wait in tasks.items():
-            self._add_task(tid if tid in kept else OTHER_TID, wait)
+        for tid in [tid for tid in self._max_ns if tid not in kept and tid != OTHER_TID]:
+            for sums in (self._count, self._total_ns):
+                for reason in self._reasons:
+                    if (value := sums.pop((tid, reason), None)) is not None:
+                        others = OTHER_TID, reason
+                        sums[others] = sums.get(others, 0) + value
+            self._max_ns[OTHER_TID] = max(self._max_ns.pop(tid), self._max_ns.get(OTHER_TID, 0))
 
     def clear(self) -> None:
         """Forgets everything."""

@@ -37,9 +37,10 @@ TASKS = _Tasks()
 """Has TriggerTotals add up by the tid of the task that ran."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TriggerSummary:
-    """What one trigger caused of one source. An empty trigger: the cause is not known."""
+    """What one trigger caused of one source. An empty trigger: the cause is not known. Not frozen:
+    there are many, and a frozen one takes four times as long to make."""
 
     trigger: Trigger
     """Without the stacks that it had at the time."""

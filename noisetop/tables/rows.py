@@ -21,6 +21,11 @@ def select(table: Table, which: npt.NDArray[Any]) -> Table:
     return _plain(table).take(which).view(table.dtype)
 
 
+def as_dict(row: np.void) -> dict[str, Any]:
+    """A row as Python's own values, by name: of NumPy's each takes ten times as long to get."""
+    return dict(zip(row.dtype.names or (), row.item(), strict=True))
+
+
 def joined(tables: Sequence[Table]) -> Table:
     """The rows of tables of one type, one table after another."""
     some = [table for table in tables if len(table)] or [tables[0]]

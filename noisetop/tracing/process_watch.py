@@ -87,7 +87,7 @@ class ProcessWatch:
             return self._news()
 
     def _news(self) -> dict[str, Any]:
-        pids = [pid for pid in list(self._pending)[-_AT_ONCE:] if pid and self._read(pid)]
+        pids = [pid for pid in list(self._pending)[-_AT_ONCE:] if self._is_there(pid)]
         self._pending.clear()
         for pid in pids:
             self._learn_group(self.details.processes[pid].cgroup)
@@ -113,6 +113,13 @@ class ProcessWatch:
         self._threads = dict.fromkeys(list(self._threads)[-_THREADS:])
         self.details.bind(found)
         return {str(tid): cpu for tid, cpu in found.items()}
+
+    def _is_there(self, pid: int) -> bool:
+        """Reads it. Of a process that is gone, no thread is looked for."""
+        found = bool(pid) and self._read(pid)
+        if not found:
+            self._threads.pop(pid, None)
+        return found
 
     def _read(self, pid: int) -> bool:
         """Whether the process is still there. What is known of one that is gone stays, unless its
