@@ -20,7 +20,7 @@ from noisetop.counters.other_listeners import OTHER_LISTENERS
 from noisetop.errors import UsageError
 from noisetop.events.symbols import read_kallsyms
 from noisetop.machine import affinity
-from noisetop.machine.allocation import give_back_memory
+from noisetop.machine.allocation import collect_rarely, give_back_memory
 from noisetop.machine.files import Files
 from noisetop.machine.find_tasks import find_task
 from noisetop.machine.namespaces import is_first
@@ -107,6 +107,7 @@ class TracedRun:
         self._say = say
         if live:
             give_back_memory()
+            collect_rarely()
         self.capture = Capture(output, args.force, in_lasting_folder, inspect) if output else None
         self._later = replace(
             later,

@@ -71,3 +71,27 @@ def test_holes_of_the_heap_are_given_back_once_a_minute() -> None:
     assert int(full) > 80
     assert int(left) < 10
     assert (did, at_once, later) == ("True", "False", "True")
+
+
+def test_cycles_are_looked_for_rarely_and_still_found() -> None:
+    code = """
+import gc
+from noisetop.machine.allocation import collect_rarely
+class Cycle:
+    living = 0
+    def __init__(self):
+        Cycle.living += 1
+        self.me = self
+    def __del__(self):
+        Cycle.living -= 1
+looks = []
+collect_rarely()
+gc.callbacks.append(lambda phase, info: looks.append(info["generation"]))
+for _ in range(400_000):
+    Cycle()
+print(len(looks) // 2, Cycle.living)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    collections, living = (int(word) for word in done.stdout.split())
+    assert 1 <= collections <= 20
+    assert living < 200_000
