@@ -30,6 +30,15 @@ def _integer(text: str) -> int:
     return value
 
 
+def whole(value: Any) -> int:
+    """An integer of a file, of which keys are texts. Raises ValueError for one beyond what 64 bits
+    hold, and for no number."""
+    number = int(value)
+    if not -_MAX_INTEGER <= number < _MAX_INTEGER:
+        raise ValueError("a number too large")
+    return number
+
+
 def _finite(text: str) -> float:
     value = float(text)
     if not abs(value) <= _MAX_FLOAT:  # which also holds for no NaN
@@ -46,10 +55,12 @@ def sealed(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, _CHECKSUM: _checksum_of(content)}
 
 
-def unsealed(content: dict[str, Any]) -> dict[str, Any]:
-    """The object that was sealed. Raises ValueError where something in it has changed since; one
-    without a checksum is taken as it is."""
+def unsealed(content: dict[str, Any], *, required: bool) -> dict[str, Any]:
+    """The object that was sealed. Raises ValueError where something in it has changed since, and
+    where a checksum is ``required`` and there is none; else one without is taken as it is."""
     rest = {key: value for key, value in content.items() if key != _CHECKSUM}
+    if required and _CHECKSUM not in content:
+        raise ValueError("its checksum is missing")
     if content.get(_CHECKSUM, _checksum_of(rest)) != _checksum_of(rest):
         raise ValueError("its checksum does not fit")
     return rest

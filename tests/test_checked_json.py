@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisetop.checked_json import parse_json, sealed, unsealed
+from noisetop.checked_json import parse_json, sealed, unsealed, whole
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(-1e19, 1e19)
 VALUES = st.recursive(
@@ -50,8 +50,10 @@ def test_what_no_file_of_ours_holds_is_refused(text: str | bytes) -> None:
 
 @given(st.dictionaries(st.text(min_size=6), VALUES, max_size=4))
 def test_what_was_sealed_is_found_again(content: dict[str, object]) -> None:
-    assert unsealed(parse_json(json.dumps(sealed(content), indent=2))) == content
-    assert unsealed(content) == content
+    assert unsealed(parse_json(json.dumps(sealed(content), indent=2)), required=True) == content
+    assert unsealed(content, required=False) == content
+    with pytest.raises(ValueError, match="its checksum is missing"):
+        unsealed(content, required=True)
 
 
 @given(
@@ -64,9 +66,21 @@ def test_a_change_is_told(content: dict[str, object], key: str, value: object) -
     if json.dumps(content, sort_keys=True) == json.dumps({**content, key: value}, sort_keys=True):
         return
     with pytest.raises(ValueError, match="its checksum does not fit"):
-        unsealed(parse_json(json.dumps(changed)))
+        unsealed(parse_json(json.dumps(changed)), required=False)
 
 
 def test_numbers_as_keys_are_sealed_as_texts() -> None:
     content = {"by_cpu": {10: 1, 9: 2}}
-    assert unsealed(parse_json(json.dumps(sealed(content)))) == {"by_cpu": {"10": 1, "9": 2}}
+    read = unsealed(parse_json(json.dumps(sealed(content))), required=True)
+    assert read == {"by_cpu": {"10": 1, "9": 2}}
+
+
+@pytest.mark.parametrize("value", ["9" * 40, 1 << 63, -(1 << 63) - 1, "x", "", 1e300])
+def test_what_is_no_number_of_a_file(value: object) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        whole(value)
+
+
+def test_whole_numbers_and_keys_of_a_file() -> None:
+    numbers = [0, -1, (1 << 63) - 1, -(1 << 63)]
+    assert [whole(one) for one in numbers] == [whole(str(one)) for one in numbers] == numbers

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from noisetop.checked_json import whole
 from noisetop.counters.section import Brief, Reader, Section, TraceReadings
 from noisetop.text.sanitize import printable
 
@@ -71,7 +72,7 @@ class IsolationSection(Section[Changes, Changes]):
         """Part of Section."""
         return tuple(
             IsolationChange(
-                int(row["time_ns"]), str(row["setting"]), str(row["before"]), str(row["after"])
+                whole(row["time_ns"]), str(row["setting"]), str(row["before"]), str(row["after"])
             )
             for row in content.get("isolation_changes", ())
         )

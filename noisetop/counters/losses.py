@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from noisetop.checked_json import whole
 from noisetop.counters.section import Brief, Reader, Section, TraceReadings
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.sanitize import printable
@@ -147,12 +148,12 @@ class LossesSection(Section[Losses, Losses]):
         stored = content.get("losses", {"by_cpu": {}})
         return Losses(
             by_cpu={
-                int(cpu): {str(reason): int(count) for reason, count in counts.items()}
+                whole(cpu): {str(reason): whole(count) for reason, count in counts.items()}
                 for cpu, counts in stored["by_cpu"].items()
             },
-            lost_batch=int(stored.get("unread", 0)),
-            lost_spool=int(stored.get("unwritten", 0)),
-            recursion_misses=int(stored.get("recursion_misses", 0)),
+            lost_batch=whole(stored.get("unread", 0)),
+            lost_spool=whole(stored.get("unwritten", 0)),
+            recursion_misses=whole(stored.get("recursion_misses", 0)),
         )
 
     def from_cpu_counters(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from noisetop.checked_json import whole
 from noisetop.counters.section import Brief, Reader, Section, TraceReadings
 from noisetop.text.cpu_list import format_cpu_list
 
@@ -127,7 +128,7 @@ class OfflineSection(Section[Intervals, Intervals]):
         """Part of Section."""
         return tuple(
             OfflineInterval(
-                int(row["cpu"]),
+                whole(row["cpu"]),
                 _moment(row["from_ns"]),
                 _moment(row["until_ns"]),
                 bool(row["watched"]),
@@ -149,7 +150,7 @@ class OfflineSection(Section[Intervals, Intervals]):
 
 
 def _moment(value: Any) -> int | None:
-    return None if value is None else int(value)
+    return None if value is None else whole(value)
 
 
 OFFLINE = SECTION = OfflineSection()

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from noisetop.checked_json import whole
 from noisetop.counters.section import Brief, Reader, Section, TraceReadings
 from noisetop.machine.tracepoint_users import TracepointUser
 from noisetop.text.sanitize import printable
@@ -78,7 +79,7 @@ class OtherListenersSection(Section[OtherListeners, OtherListeners]):
             TracepointUser(
                 str(row["kind"]),
                 str(row["name"]),
-                int(row["pid"]),
+                whole(row["pid"]),
                 tuple(map(str, row["tracepoints"])),
             )
             for row in stored.get("found", ())

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from noisetop.checked_json import whole
 from noisetop.counters.section import Brief, Reader, Section, TraceReadings
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.sanitize import printable
@@ -84,10 +85,10 @@ class OverheadSection(Section[Overhead, Overhead]):
         stored = content.get("own_cost", {})
         per_record = stored.get("bpf_ns_per_record")
         return Overhead(
-            cpu_ns=int(stored.get("cpu_ns", 0)),
-            wakeups=int(stored.get("wakeups", 0)),
+            cpu_ns=whole(stored.get("cpu_ns", 0)),
+            wakeups=whole(stored.get("wakeups", 0)),
             bpf_ns_per_record=None if per_record is None else float(per_record),
-            records=int(stored.get("records", stored.get("bpf_runs", 0) // _RUNS_OF_A_RECORD)),
+            records=whole(stored.get("records", stored.get("bpf_runs", 0) // _RUNS_OF_A_RECORD)),
             housekeeping=str(stored.get("housekeeping", "")),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from noisetop.checked_json import whole
 from noisetop.counters.section import CpuFigure, Reader, Section, TraceReadings
 from noisetop.text.column import Column, show_count
 from noisetop.text.sanitize import printable
@@ -127,7 +128,7 @@ class TickStopsSection(Section[StopsByCpu, StopsByCpu]):
     def from_file(self, content: Mapping[str, Any]) -> StopsByCpu:
         """Part of Section."""
         return {
-            int(cpu): {str(reason): int(count) for reason, count in stops.items()}
+            whole(cpu): {str(reason): whole(count) for reason, count in stops.items()}
             for cpu, stops in content.get("tick_stops", {}).items()
         }
 

@@ -26,7 +26,9 @@ from noisetop.input import open_input, read_up_to
 from noisetop.text.sanitize import printable
 
 FORMAT = "noisetop-diagnosis"
-_VERSION = 2
+_VERSION = 3
+_WITHOUT_CHECKSUM = 2
+"""Version of which some files have none."""
 _LARGEST_FILE = 64 << 20
 _STAYED = 0.1
 """Change of cost below which a finding is as it was."""
@@ -182,9 +184,10 @@ def load(path: Path) -> Saved:
 def _parsed(document: Any) -> Saved:
     if not isinstance(document, dict) or document["format"] != FORMAT:
         raise ValueError("another format")
-    if document["format_version"] != _VERSION:
+    form = document["format_version"]
+    if form not in (_VERSION, _WITHOUT_CHECKSUM):
         raise ValueError("another version")
-    document = unsealed(document)
+    document = unsealed(document, required=form != _WITHOUT_CHECKSUM)
     duration_ns = _number(document["duration_ns"])
     if not duration_ns:
         raise ValueError("no duration")

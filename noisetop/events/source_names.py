@@ -12,6 +12,7 @@ import numpy.typing as npt
 from noisetop.events.interruption import (
     INTERRUPTION,
     OTHER,
+    SIDE_LEVEL,
     UNATTRIBUTED,
     Flag,
     Interruptions,
@@ -106,7 +107,8 @@ class Namer:
         self._began_ns |= zip(names["tid"].tolist(), started_ns(names), strict=True)
 
     def interruptions(self, events: Events) -> Interruptions:
-        """The same intervals with their sources resolved, in the same order, without triggers."""
+        """The same intervals with their sources resolved, in the same order, without triggers.
+        Raises ValueError where they are none: in a damaged file."""
         table = np.zeros(len(events), INTERRUPTION)
         for name in _COPIED:
             table[name] = events[name]
@@ -114,6 +116,8 @@ class Namer:
             carries = table["level"] & mark != 0
             table["level"][carries] ^= np.uint8(mark)
             table["flags"][carries] |= np.uint8(Flag.ENTRY)
+        if (table["level"] > SIDE_LEVEL).any():
+            raise ValueError("a level that is none")
         table["source"] = self._encoder.numbers(
             self._columns(events),
             lambda row: self.number_of(self._source_of(as_dict(events[row]))),

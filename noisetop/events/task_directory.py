@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from noisetop.checked_json import whole
 from noisetop.events.task_names import TaskInfo
 from noisetop.machine.cgroup_names import CgroupNames
 from noisetop.machine.task_details import ProcessDetails
@@ -35,20 +36,20 @@ class Details:
         """Takes what to_file() or news of a process watch said. Raises KeyError, TypeError,
         ValueError or AttributeError on what we did not write."""
         for pid in content.get(GONE, ()):
-            self.processes.pop(int(pid), None)
+            self.processes.pop(whole(pid), None)
         for pid, about in content.get(PROCESSES, {}).items():
-            self.processes.pop(int(pid), None)
-            self.processes[int(pid)] = ProcessDetails(
+            self.processes.pop(whole(pid), None)
+            self.processes[whole(pid)] = ProcessDetails(
                 str(about["name"]),
                 str(about["command"]),
-                int(about["parent"]),
+                whole(about["parent"]),
                 str(about["cgroup"]),
             )
         for path, about in content.get(CGROUPS, {}).items():
             names = {name: str(about[name]) for name in _NAMES}
             self.cgroups[str(path)] = CgroupNames(str(path), **names)
-            self.paths |= {int(number): str(path) for number in about["ids"]}
-        self.bind({int(tid): int(cpu) for tid, cpu in content.get(BOUND, {}).items()})
+            self.paths |= {whole(number): str(path) for number in about["ids"]}
+        self.bind({whole(tid): whole(cpu) for tid, cpu in content.get(BOUND, {}).items()})
         while len(self.processes) > MOST_PROCESSES:
             del self.processes[next(iter(self.processes))]
 

@@ -12,6 +12,8 @@ from noisetop.events.layout import Events
 from noisetop.tables.rows import select
 
 _WAITS = ("preempted", "woken", "throttled")
+_NEVER_NS = 1 << 62
+"""No machine runs that long: 146 years."""
 
 
 @dataclass(slots=True)
@@ -42,7 +44,8 @@ class WaitBook:
 
     def add(self, records: Events, reasons: Sequence[str], start_ns: int = 0) -> None:
         """Takes records of waits; ``reasons`` are the names of ``enum noise_wait`` by value. What
-        began before ``start_ns``, has not ended yet or is no wait is left out."""
+        began before ``start_ns``, has not ended yet or is no wait is left out. Raises ValueError
+        for what no kernel tells, which is in a damaged file."""
         told = np.array([reason in _WAITS for reason in reasons])
         self._reasons |= dict.fromkeys(reason for reason in reasons if reason in _WAITS)
         levels = records["level"]
@@ -55,7 +58,10 @@ class WaitBook:
         keys, place = np.unique(groups, return_inverse=True)
         # A wait that moves to another CPU is told in segments.
         counts = np.bincount(place, records["flags"] & Flag.CONTINUED == 0).astype(np.int64)
-        totals = np.bincount(place, records["gross_ns"].astype(np.float64)).astype(np.int64)
+        sums = np.bincount(place, records["gross_ns"].astype(np.float64))
+        if sums.max() >= _NEVER_NS:
+            raise ValueError("waits of an impossible length")
+        totals = sums.astype(np.int64)
         largest = np.zeros(len(keys), np.uint64)
         np.maximum.at(largest, place, records["gross_ns"])
         for i, packed in enumerate(keys.tolist()):

@@ -8,7 +8,7 @@ from pathlib import Path
 from noisetop.checked_json import parse_json, sealed, unsealed
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.gaps.charts import chart_of, suffixes_of
-from noisetop.gaps.result import FORMAT, VERSION, ProbeResult, result_of
+from noisetop.gaps.result import FORMAT, VERSION, WITHOUT_CHECKSUM, ProbeResult, result_of
 from noisetop.gaps.validity import check_result
 from noisetop.input import open_input, read_up_to
 from noisetop.output import Output, check_output
@@ -48,10 +48,11 @@ def read_result(path: Path) -> ProbeResult:
         raise NoisetopError(f"{path} is no probe result: it is not JSON ({error})") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise NoisetopError(f"{path} is no probe result: noisetop probe spin -o FILE makes one")
-    if document.get("version") != VERSION:
+    form = document.get("version")
+    if form not in (VERSION, WITHOUT_CHECKSUM):
         raise NoisetopError(f"{path} is of another version of noisetop")
     try:
-        result = result_of(unsealed(document))
+        result = result_of(unsealed(document, required=form != WITHOUT_CHECKSUM))
         check_result(result)
     except (TypeError, ValueError) as error:
         raise NoisetopError(f"{path} is damaged: {printable(str(error))}") from None

@@ -94,7 +94,7 @@ def _figures(run: SpinResult, cpu: CpuSpin) -> Iterator[str]:
             "count in the totals only; raise -T"
         )
     rows = {"min": cpu.min_ns, **cpu.percentiles_ns, "max": cpu.max_ns}
-    yield "  " + "  ".join(f"{name} {format_ns(ns)}" for name, ns in rows.items())
+    yield printable("  " + "  ".join(f"{name} {format_ns(ns)}" for name, ns in rows.items()))
     if cpu.regular:
         yield (
             f"  periodic: every {format_ns(cpu.regular.period_ns)} "

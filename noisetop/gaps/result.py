@@ -12,7 +12,9 @@ from noisetop.gaps.gaps import Bucket, SpinPeriod
 from noisetop.gaps.periodic import Regular
 
 FORMAT = "noisetop probe result"
-VERSION = 1
+VERSION = 2
+WITHOUT_CHECKSUM = 1
+"""Version of which some files have none."""
 
 T = TypeVar("T")
 

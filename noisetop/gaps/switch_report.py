@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from noisetop.gaps.result import SwitchResult
 from noisetop.tables.histogram import edges_ns
 from noisetop.text.layout import fold_empty_rows
+from noisetop.text.sanitize import printable
 from noisetop.text.styled import heading
 from noisetop.text.units import format_ns
 
@@ -42,7 +43,7 @@ def switch_lines(result: SwitchResult) -> Iterator[str]:
 
 
 def _figures(figures: dict[str, int]) -> str:
-    return "  ".join(f"{name} {format_ns(ns)}" for name, ns in figures.items())
+    return printable("  ".join(f"{name} {format_ns(ns)}" for name, ns in figures.items()))
 
 
 def _histogram(result: SwitchResult) -> Iterator[str]:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from noisetop._tables import crc32c
 from noisetop.checked_json import parse_json
 from noisetop.errors import NoisetopError
-from noisetop.events.interruption import INTERRUPTION, Interruptions
+from noisetop.events.interruption import INTERRUPTION, SIDE_LEVEL, Interruptions
 from noisetop.events.origin import Origin
 from noisetop.input import open_input
 from noisetop.recording.damage import damage_told
@@ -48,6 +48,7 @@ _MAX_LAYOUTS = 64
 _CELLS = re.compile(rb'"(\w+)":( *)(\d+(?:\.\d{3})?)(?=[,}])')
 _IDS = re.compile(rb'"ids":\[(\d+(?:,\d+)*)\],$')
 _ID_COLUMNS = ("source", "victim_tid", "tid", "level", "flags", "trigger", "origin")
+_LEVEL = _ID_COLUMNS.index("level")
 _KNOWN_TEXTS = 1 << 16
 _TABLE_COLUMNS = {"net_ns": "net_ns", "trigger_ns": "trigger_ns", "pid": "cpu"}
 _NAMES = [*_TABLE_COLUMNS, "tid", "ts", "dur"]
@@ -189,7 +190,7 @@ def _ids_of(text: bytes) -> list[int]:
     ids = [int(number) for number in found[1].split(b",")] if found else []
     if len(ids) == len(_ID_COLUMNS) - 1:  # written before there were origins
         ids.append(Origin.UNATTRIBUTED)
-    if len(ids) != len(_ID_COLUMNS) or ids[-1] >= len(Origin):
+    if len(ids) != len(_ID_COLUMNS) or ids[-1] >= len(Origin) or ids[_LEVEL] > SIDE_LEVEL:
         raise ValueError("a slice lacks its numbers")
     for name, number in zip(_ID_COLUMNS, ids, strict=True):
         if number > np.iinfo(INTERRUPTION[name]).max:

@@ -21,7 +21,7 @@ import numpy as np
 
 from noisetop._tables import crc32c
 from noisetop.checked_json import parse_json
-from noisetop.events.interruption import INTERRUPTION, Interruptions
+from noisetop.events.interruption import INTERRUPTION, SIDE_LEVEL, Interruptions
 from noisetop.events.origin import Origin
 from noisetop.input import open_input
 from noisetop.recording.damage import damage_told
@@ -204,7 +204,7 @@ def _chunks(path: Path, sources: int, triggers: int) -> Iterator[Interruptions]:
                 rows = _unpack(content, count, columns)
                 if (rows["source"] >= sources).any() or (rows["trigger"] >= triggers).any():
                     raise ValueError("a source or a trigger without a name")
-                if (rows["origin"] >= len(Origin)).any():
-                    raise ValueError("an origin that is none")
+                if (rows["origin"] >= len(Origin)).any() or (rows["level"] > SIDE_LEVEL).any():
+                    raise ValueError("an origin or a level that is none")
                 read += count
                 yield rows

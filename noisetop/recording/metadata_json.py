@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass
 from typing import Any
 
+from noisetop.checked_json import whole
 from noisetop.counters.period import PeriodCounters, counters_from_file
 from noisetop.events.interruption import Interruptions, Source
 from noisetop.events.task_directory import Details, TaskDirectory
@@ -45,7 +46,7 @@ def about_as_dict(recording: Recording) -> dict[str, Any]:
 
 def about_from_dict(content: dict[str, Any]) -> About:
     """Raises KeyError, TypeError, ValueError or AttributeError on what we did not write."""
-    start_ns, end_ns = int(content["start_ns"]), int(content["end_ns"])
+    start_ns, end_ns = whole(content["start_ns"]), whole(content["end_ns"])
     checked_period(start_ns, end_ns)
     return About(
         metadata=dict(content["metadata"]),
@@ -115,7 +116,7 @@ def names_from_dict(content: dict[str, Any]) -> Named:
         waits=WaitBook.of(waits_from_dict(content.get("waits", {}))),
         victims={one.tid: one for one in map(victim_from_list, content.get("victims", []))},
         stacks={
-            int(key): tuple(map(str, stack)) for key, stack in content.get("stacks", {}).items()
+            whole(key): tuple(map(str, stack)) for key, stack in content.get("stacks", {}).items()
         },
         user_stacks=user_stacks_from_dict(content.get("user_stacks", {})),
         victim_stacks=VictimStacks.of(content.get("victim_stacks", [])),
@@ -161,12 +162,12 @@ def victim_from_list(content: Any) -> VictimTime:
     tid, *rest = content
     times, (noise_ns, contention, *more) = rest[: len(_VICTIM_TIMES)], rest[len(_VICTIM_TIMES) :]
     (ran_on,) = more or ({},)
-    named = {name: int(ns) for name, ns in zip(_VICTIM_TIMES, times, strict=True)}
+    named = {name: whole(ns) for name, ns in zip(_VICTIM_TIMES, times, strict=True)}
     found = VictimTime(
-        tid=int(tid),
-        noise_ns={str(origin): int(ns) for origin, ns in noise_ns.items()},
-        contention={Source(tuple(map(str, path))): int(ns) for path, ns in contention},
-        ran_on={int(cpu): int(ns) for cpu, ns in ran_on.items()},
+        tid=whole(tid),
+        noise_ns={str(origin): whole(ns) for origin, ns in noise_ns.items()},
+        contention={Source(tuple(map(str, path))): whole(ns) for path, ns in contention},
+        ran_on={whole(cpu): whole(ns) for cpu, ns in ran_on.items()},
         **named,
     )
     if not found.adds_up() or sum(found.ran_on.values()) > found.run_ns:
@@ -186,11 +187,11 @@ def waits_from_dict(content: dict[str, Any]) -> dict[int, TaskWait]:
     """Inverse of waits_as_dict()."""
     waits = {}
     for tid, wait in content.items():
-        count = {str(reason): int(number) for reason, number in wait["count"].items()}
-        total_ns = {str(reason): int(ns) for reason, ns in wait["total_ns"].items()}
+        count = {str(reason): whole(number) for reason, number in wait["count"].items()}
+        total_ns = {str(reason): whole(ns) for reason, ns in wait["total_ns"].items()}
         if count.keys() != total_ns.keys():
             raise ValueError("waits without their time")
-        waits[int(tid)] = TaskWait(count, total_ns, int(wait["max_ns"]))
+        waits[whole(tid)] = TaskWait(count, total_ns, whole(wait["max_ns"]))
     return waits
 
 
@@ -198,9 +199,9 @@ def triggers_from_list(rows: Iterable[Any]) -> list[Trigger]:
     """Raises ValueError or TypeError on what is no list of triggers."""
     triggers = []
     for task, tid, cpu, context, work, origin, stack, *rest in rows:
-        who = str(task), int(tid), int(cpu), str(context), str(work), str(origin), int(stack)
+        who = str(task), whole(tid), whole(cpu), str(context), str(work), str(origin), whole(stack)
         began, user_stack = (*map(str, rest), *("", "-1")[len(rest) :])
-        triggers.append(Trigger(*who, began, int(user_stack)))
+        triggers.append(Trigger(*who, began, whole(user_stack)))
     if triggers[:1] != [Trigger()]:
         raise ValueError("no trigger stands for the unknown one")
     return triggers
@@ -237,12 +238,12 @@ def infos_from_dict(content: dict[str, Any]) -> dict[int, TaskInfo]:
     """Inverse of infos_as_dict()."""
     infos = {}
     for tid, (tgid, parent, kernel, cgroup, started_ns) in content.items():
-        infos[int(tid)] = TaskInfo(
-            int(tgid), int(parent), bool(kernel), int(cgroup), int(started_ns)
+        infos[whole(tid)] = TaskInfo(
+            whole(tgid), whole(parent), bool(kernel), whole(cgroup), whole(started_ns)
         )
     return infos
 
 
 def tasks_from_dict(content: dict[str, Any]) -> dict[int, str]:
     """Names by tid."""
-    return {int(tid): str(name) for tid, name in content.items()}
+    return {whole(tid): str(name) for tid, name in content.items()}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from noisetop.checked_json import whole
 from noisetop.recording.recording import Recording
 
 SINGLE, TOTAL, WAIT, SOURCE, GAP = "single", "interval", "wait", "source", "gap"
@@ -56,14 +57,14 @@ class Moment:
     def from_dict(cls, content: dict[str, Any]) -> Moment:
         """The inverse. Raises KeyError, TypeError or ValueError on what we did not write."""
         cpu = content["cpu"]
-        start_ns, end_ns = int(content["start_ns"]), int(content["end_ns"])
+        start_ns, end_ns = whole(content["start_ns"]), whole(content["end_ns"])
         return cls(
             str(content["kind"]),
-            ANY_CPU if cpu is None else int(cpu),
+            ANY_CPU if cpu is None else whole(cpu),
             start_ns,
             end_ns,
             end_ns - start_ns,
-            int(content["threshold_ns"]),
+            whole(content["threshold_ns"]),
             str(content["name"]),
         )
 
@@ -103,14 +104,14 @@ class Figures:
         """The inverse. Raises KeyError, TypeError or ValueError on what we did not write."""
         cost_ns = content["cost_ns"]
         return cls(
-            cpu=int(content["cpu"]),
-            start_ns=int(content["start_ns"]),
-            duration_ns=int(content["duration_ns"]),
-            net_ns=int(content["net_ns"]),
-            cost_ns=None if cost_ns is None else int(cost_ns),
+            cpu=whole(content["cpu"]),
+            start_ns=whole(content["start_ns"]),
+            duration_ns=whole(content["duration_ns"]),
+            net_ns=whole(content["net_ns"]),
+            cost_ns=None if cost_ns is None else whole(cost_ns),
             source=tuple(map(str, content["source"])),
             by=str(content["by"]),
-            lost=int(content["lost"]),
+            lost=whole(content["lost"]),
         )
 
 
@@ -140,7 +141,7 @@ def marks_of(recording: Recording) -> Iterator[tuple[int, str]]:
     told = recording.metadata.get(MARKS)
     for one in told if isinstance(told, list) else ():
         try:
-            time_ns, name = int(one["time_ns"]), str(one["name"])
+            time_ns, name = whole(one["time_ns"]), str(one["name"])
         except (KeyError, TypeError, ValueError):  # of a file that was changed
             continue
         if recording.start_ns <= time_ns <= recording.end_ns:

@@ -106,7 +106,7 @@ def test_recordings_of_other_lengths(times: int) -> None:
 def test_reads_back_what_it_wrote(tmp_path: Path) -> None:
     diagnosis = diagnose(evidence(share("softirq", "RCU"), share("irq", "36 foo")))
     kept = tmp_path / "before.json"
-    kept.write_text(json.dumps(as_saved(diagnosis, "1")))
+    kept.write_text(json.dumps(sealed(as_saved(diagnosis, "1"))))
     assert load(kept) == summary_of(diagnosis)
     changes = compare(load(kept), summary_of(diagnosis))
     assert {change.verdict for change in changes} == {Fate.STAYED}
@@ -145,6 +145,17 @@ def test_a_saved_diagnosis_that_was_changed_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps({**saved, "noise_ns": 7}))
     with pytest.raises(UsageError, match="its checksum does not fit"):
         load(path)
+
+
+def test_only_old_files_lack_a_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    diagnosis = diagnose(evidence(share("softirq", "RCU")))
+    saved = as_saved(diagnosis, "1")
+    path.write_text(json.dumps(saved))
+    with pytest.raises(UsageError, match="its checksum is missing"):
+        load(path)
+    path.write_text(json.dumps({**saved, "format_version": 2}))
+    assert load(path) == summary_of(diagnosis)
 
 
 def test_no_file(tmp_path: Path) -> None:

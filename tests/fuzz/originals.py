@@ -124,7 +124,7 @@ def _chosen(kinds: npt.NDArray[np.void], most: int) -> npt.NDArray[np.int64]:
 
 
 def _few_findings(saved: bytes) -> bytes:
-    document = unsealed(json.loads(saved))
+    document = unsealed(json.loads(saved), required=True)
     document["findings"] = document["findings"][:_FINDINGS]
     return json.dumps(sealed(document)).encode()
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisetop.checked_json import sealed
 from noisetop.errors import NoisetopError
 from noisetop.gaps.files import as_json, check_result_output, looks_like_result, read_result
 from noisetop.gaps.result import ProbeResult
@@ -84,7 +85,7 @@ def test_a_changed_value_is_an_error_or_a_result(data: st.DataObject) -> None:
     key = data.draw(st.sampled_from(sorted(cpu)))
     cpu[key] = data.draw(st.sampled_from([None, 1, -1.5, "x", [], {}, [[1]], {"a": "b"}, True]))
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
-        json.dump(document, file)
+        json.dump(sealed(document), file)
     path = Path(file.name)
     try:
         found = read_result(path)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from noisetop.checked_json import sealed
 from noisetop.cli import run
 from noisetop.errors import NoisetopError
 from noisetop.gaps.files import as_json, read_result
@@ -23,7 +24,7 @@ def changed(kind: str, change: Callable[[Any], object], path: Path) -> Path:
     del document["crc32"]
     whole: Any = document[kind]
     change(whole[0]["cpus"][0] if kind == "spin" else whole)
-    path.write_text(json.dumps(document))
+    path.write_text(json.dumps(sealed(document)))
     return path
 
 
@@ -79,9 +80,20 @@ def test_a_kind_that_is_not_that_of_the_content(tmp_path: Path) -> None:
     with pytest.raises(NoisetopError, match="its checksum does not fit"):
         read_result(path)
     del document["crc32"]
-    path.write_text(json.dumps({**document, "kind": "numa"}))
+    path.write_text(json.dumps(sealed({**document, "kind": "numa"})))
     with pytest.raises(NoisetopError, match="its kind is not that of its content"):
         read_result(path)
+
+
+def test_only_old_files_lack_a_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    document = json.loads(as_json(spin_result()))
+    del document["crc32"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(NoisetopError, match="its checksum is missing"):
+        read_result(path)
+    path.write_text(json.dumps({**document, "version": 1}))
+    assert read_result(path) == spin_result()
 
 
 def test_names_in_a_result_are_harmless_on_a_terminal(
