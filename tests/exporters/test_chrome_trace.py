@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisetop.events.interruption import INTERRUPTION, Interruptions, Source
+from noisetop.events.interruption import INTERRUPTION, SIDE_LEVEL, Interruptions, Source
 from noisetop.events.origin import Origin
 from noisetop.exporters import chrome_trace, chrome_trace_gzip
 from noisetop.exporters._digits import width_of, write_integers, write_thousandths
@@ -191,7 +191,7 @@ NS = st.one_of(st.integers(0, 1 << 20), st.integers(0, (1 << 63) - 1 - START_NS)
 ROWS = st.tuples(
     NS.map(lambda ns: ns + START_NS), NS, NS, st.integers(0, len(SOURCES) - 1),
     st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 16) - 1),
-    st.integers(0, 15), st.integers(0, 255), st.integers(0, len(TRIGGERS) - 1),
+    st.integers(0, SIDE_LEVEL), st.integers(0, 255), st.integers(0, len(TRIGGERS) - 1),
     st.integers(0, (1 << 63) - 1), st.integers(0, len(Origin) - 1),
 )  # fmt: skip
 
