@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import re
 import signal
 import subprocess
@@ -28,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.parts.capacity import compile_flood
-from bench.process import wait_until_said
+from bench.process import cpu_s, rss_kib, wait_until_said
 from noisetop.errors import NoisetopError
 from noisetop.flight_recorder.writer import NAME as WRITER
 from noisetop.machine.system import online_cpus
@@ -78,21 +77,10 @@ class Run:
         return float(np.median(last) / np.median(first)) - 1
 
 
-def cpu_s(folder: Path) -> float:
-    """CPU time of a process or a thread so far, by its folder in /proc."""
-    fields = (folder / "stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def writer_s(pid: int) -> float:
     """CPU time of the thread that writes files so far."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return sum(cpu_s(one) for one in tasks if (one / "comm").read_text().strip() == WRITER)
-
-
-def rss_kib(pid: int) -> int:
-    """Resident memory of a process."""
-    return int(re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[0])
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ under ever new names take the watched CPU."""
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import tempfile
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.exporter_load import STORM, end_cleanly, load, watched_and_other
+from bench.process import rss_kib
 from bench.tmux import in_tmux
 from noisetop.live.noise_columns import KEPT
 
@@ -28,18 +28,13 @@ _MOST_GROWTH = 0.01
 """Of the memory, from the first third after it is full to the last."""
 
 
-def _rss_kib(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0])
-
-
 def _most_in_a_minute(pid: int) -> int:
     """KiB. It is looked at every second: once a minute the dashboard gives back what it does not
     use, and a look once a minute may come before that or after."""
     end, most = time.monotonic() + 60, 0
     while time.monotonic() < end:
         time.sleep(1)
-        most = max(most, _rss_kib(pid))
+        most = max(most, rss_kib(pid))
     return most
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import IO
 
 from bench.exporter_load import end_cleanly, load, watched_and_other
+from bench.process import cpu_s, rss_kib
 from bench.tmux import in_tmux
 from bench.verdict import Limit, conclude
 
@@ -62,11 +62,8 @@ class View:
 
     def look(self) -> None:
         """At the end of a minute."""
-        folder = Path(f"/proc/{self.pid}")
-        status = (folder / "status").read_text()
-        self.rss_mib.append(int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024)
-        fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        self.cpu_s.append((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"))
+        self.rss_mib.append(rss_kib(self.pid) / 1024)
+        self.cpu_s.append(cpu_s(Path(f"/proc/{self.pid}")))
 
     @property
     def cpu_percent(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -57,6 +58,17 @@ class ToolProcess:
         """PID of the tool itself, below timeout(1)."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return int(children.read_text().split()[0])
+
+
+def cpu_s(folder: Path) -> float:
+    """CPU time of a process or a thread so far, by its folder in /proc."""
+    fields = (folder / "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def rss_kib(pid: int) -> int:
+    """Resident memory of a process."""
+    return int(re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[0])
 
 
 def wait_until_said(process: subprocess.Popen[str], word: str) -> None:

@@ -24,10 +24,7 @@ def parse_json(text: bytes | str) -> Any:
 
 def _integer(text: str) -> int:
     # int() refuses texts of thousands of digits, but only those.
-    value = int(text) if len(text) < 32 else _MAX_INTEGER
-    if not -_MAX_INTEGER <= value < _MAX_INTEGER:
-        raise ValueError("a number too large")
-    return value
+    return whole(text if len(text) < 32 else _MAX_INTEGER)
 
 
 def whole(value: Any) -> int:
