@@ -3,9 +3,9 @@ time.
 
 python -m bench.live_views [--minutes 10] [--rate 500]
 
-The dashboard, in tmux, and ``--json`` watch the last CPU while tasks are started on it at that rate
-a second. Prints a line for each minute and a verdict for each limit; exits with 1 where one does
-not hold.
+The dashboard, in tmux, and then ``--json`` watch the last CPU so long, while tasks are started on
+it at that rate a second. Prints a line for each minute and a verdict for each limit; exits with 1
+where one does not hold.
 """
 
 from __future__ import annotations
@@ -97,28 +97,33 @@ def _late(samples: Path) -> tuple[int, int]:
     return sum(abs(one - 1) > _LATE for one in lasted), len(lasted)
 
 
+def _watch(view: View, minutes: int) -> None:
+    """Prints a line for each minute."""
+    began, forked = time.monotonic(), _forks()
+    print(f"minute  {view.name}: MiB, CPU s  tasks started a second", flush=True)
+    for minute in range(1, minutes + 1):
+        time.sleep(max(0.0, began + minute * _MINUTE_S - time.monotonic()))
+        view.look()
+        pace = (_forks() - forked) / (time.monotonic() - began)
+        print(f"{minute:6}  {view.rss_mib[-1]:7.1f} {view.cpu_s[-1]:7.1f}  {pace:6.0f}", flush=True)
+
+
 def _run(minutes: int, rate: int) -> list[Limit]:
+    """One view after the other: each is a tracer of its own."""
     program, (cpu, _) = Path(sys.executable).with_name("noisetop"), watched_and_other()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        samples = folder / "samples.jsonl"
         stack.enter_context(load(_TASKS.replace("RATE", str(rate)), cpu))
-        tmux = stack.enter_context(in_tmux(folder, [program, "-c", str(cpu)], _SIZE))
-        text = stack.enter_context(_samples(cpu, stack.enter_context(samples.open("w"))))
-        views = View("dashboard", tmux.pid), View("--json", text)
-        began, forked = time.monotonic(), _forks()
-        print("minute  dashboard: MiB, CPU s  --json: same  tasks started a second", flush=True)
-        for minute in range(1, minutes + 1):
-            time.sleep(max(0.0, began + minute * _MINUTE_S - time.monotonic()))
-            cells = [f"{minute:6}"]
-            for view in views:
-                view.look()
-                cells.append(f"{view.rss_mib[-1]:7.1f} {view.cpu_s[-1]:7.1f}")
-            pace = (_forks() - forked) / (time.monotonic() - began)
-            print("  ".join((*cells, f"{pace:6.0f}")), flush=True)
-        print(tmux.screen())
+        with in_tmux(folder, [program, "-c", str(cpu)], _SIZE) as tmux:
+            dashboard = View("dashboard", tmux.pid)
+            _watch(dashboard, minutes)
+            print(tmux.screen())
+        samples = folder / "samples.jsonl"
+        with samples.open("w") as output, _samples(cpu, output) as pid:
+            text = View("--json", pid)
+            _watch(text, minutes)
         late, count = _late(samples)
-    limits = [one for view in views for one in view.limits()]
+    limits = [*dashboard.limits(), *text.limits()]
     return [*limits, Limit(f"samples of {count} that are not on time", late, 0)]
 
 

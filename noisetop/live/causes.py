@@ -22,7 +22,7 @@ from noisetop.summary.cpu_victim import CpuVictims
 from noisetop.tracing.capabilities import AUDIT, raised
 
 REFRESH_NS = 5_000_000_000
-_MOST_SHARE = 0.004
+_MOST_SHARE = 0.003
 """Of a CPU that judging may take: on a machine with many tasks it is done less often."""
 
 

@@ -126,12 +126,14 @@ class Files:
     def open(self, path: str) -> int:
         """A descriptor to read from, for the caller to close. Raises OSError."""
         # A FIFO in the place of a file must not block.
-        name = f"{self._prefix}/{path.lstrip('/')}"  # a Path takes longer than the system call
-        return os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return os.open(self._named(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def stat(self, path: str) -> os.stat_result:
         """What the file system says of a file. Raises OSError."""
         return self._at(path).stat()
+
+    def _named(self, path: str) -> str:
+        return f"{self._prefix}/{path.lstrip('/')}"  # a Path takes longer than the system call
 
     def _at(self, path: str) -> Path:
         return self.root / path.lstrip("/")
@@ -144,14 +146,15 @@ class Files:
     def exists(self, path: str) -> bool:
         """Whether there is such a file or directory, as far as can be seen."""
         try:
-            return self._at(path).exists()
-        except (OSError, ValueError):
+            return os.access(self._named(path), os.F_OK)
+        except ValueError:
             return False
 
     def names(self, directory: str) -> list[str]:
         """What a directory holds, sorted; empty when it cannot be listed or has gone."""
         try:
-            return sorted(entry.name for entry in self._at(directory).iterdir())[:_MOST_NAMES]
+            with os.scandir(self._named(directory)) as entries:
+                return sorted(entry.name for entry in entries)[:_MOST_NAMES]
         except (OSError, ValueError):
             return []
 
