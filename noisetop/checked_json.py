@@ -15,9 +15,7 @@ def parse_json(text: bytes | str) -> Any:
     """The value of a text. Raises ValueError where it is none, or is nested too deeply, or holds a
     number that no file of ours does: not finite, or beyond what 64 bits hold."""
     try:
-        return json.loads(
-            text, parse_int=_integer, parse_float=_finite, parse_constant=_no_constant
-        )
+        return json.loads(text, parse_int=_integer, parse_float=finite, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -36,11 +34,13 @@ def whole(value: Any) -> int:
     return number
 
 
-def _finite(text: str) -> float:
-    value = float(text)
-    if not abs(value) <= _MAX_FLOAT:  # which also holds for no NaN
+def finite(value: Any) -> float:
+    """A number of a file, which may be a text. Raises ValueError for one that is not finite, or
+    larger than any of ours."""
+    number = float(value)
+    if not abs(number) <= _MAX_FLOAT:  # which also holds for no NaN
         raise ValueError("a number too large")
-    return value
+    return number
 
 
 def _no_constant(name: str) -> float:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisetop.checked_json import parse_json, sealed, unsealed, whole
+from noisetop.checked_json import finite, parse_json, sealed, unsealed, whole
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(-1e19, 1e19)
 VALUES = st.recursive(
@@ -84,3 +84,13 @@ def test_what_is_no_number_of_a_file(value: object) -> None:
 def test_whole_numbers_and_keys_of_a_file() -> None:
     numbers = [0, -1, (1 << 63) - 1, -(1 << 63)]
     assert [whole(one) for one in numbers] == [whole(str(one)) for one in numbers] == numbers
+
+
+@pytest.mark.parametrize("value", ["NaN", "-inf", "1e30", 1e400, "x", ""])
+def test_what_is_no_measure_of_a_file(value: object) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        finite(value)
+
+
+def test_measures_of_a_file() -> None:
+    assert [finite(one) for one in (0, -1.5, "2.5", 1e19)] == [0.0, -1.5, 2.5, 1e19]

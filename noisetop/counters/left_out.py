@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from noisetop.checked_json import finite
 from noisetop.counters.section import Brief, Reader, Section, TraceReadings
 from noisetop.text.sanitize import printable
 from noisetop.text.units import format_ns
@@ -62,7 +63,7 @@ class Budget:
             raise ValueError("a budget that nobody gave")
         if steps != STEPS[: len(steps)]:
             raise ValueError("an unknown step of a budget")
-        return cls(limit_ns, steps, tuple((str(name), float(ns)) for name, ns in added.items()))
+        return cls(limit_ns, steps, tuple((str(name), finite(ns)) for name, ns in added.items()))
 
 
 NO_BUDGET = Budget()

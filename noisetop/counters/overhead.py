@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from noisetop.checked_json import whole
+from noisetop.checked_json import finite, whole
 from noisetop.counters.section import Brief, Reader, Section, TraceReadings
 from noisetop.text.cpu_list import format_cpu_list
 from noisetop.text.sanitize import printable
@@ -87,7 +87,7 @@ class OverheadSection(Section[Overhead, Overhead]):
         return Overhead(
             cpu_ns=whole(stored.get("cpu_ns", 0)),
             wakeups=whole(stored.get("wakeups", 0)),
-            bpf_ns_per_record=None if per_record is None else float(per_record),
+            bpf_ns_per_record=None if per_record is None else finite(per_record),
             records=whole(stored.get("records", stored.get("bpf_runs", 0) // _RUNS_OF_A_RECORD)),
             housekeeping=str(stored.get("housekeeping", "")),
         )

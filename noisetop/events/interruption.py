@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntFlag
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -83,10 +83,26 @@ def interrupting(table: Interruptions) -> Interruptions:
     return table[~side] if side.any() else table
 
 
+def class_of_file(name: str) -> str:
+    """A class that a file holds, maybe one that we do not know. Raises ValueError where it is no
+    word: titles and keys are made of it."""
+    if not (name.isascii() and name.isidentifier()):
+        raise ValueError("a class that is no word")
+    return name
+
+
 class Source(NamedTuple):
     """Who takes time: a path of two to four steps, class first."""
 
     path: tuple[str, ...]
+
+    @classmethod
+    def of_file(cls, path: Iterable[Any]) -> Source:
+        """One that a file holds. Raises ValueError where it is none of ours."""
+        noise_class, *names = map(str, path)
+        if not names:
+            raise ValueError("a source without a name")
+        return cls((class_of_file(noise_class), *names))
 
     @property
     def noise_class(self) -> str:

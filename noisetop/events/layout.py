@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noisetop.events.interruption import class_of_file
+
 Events = npt.NDArray[np.void]
 """Structured array of ``struct noise_event``."""
 
@@ -73,6 +75,8 @@ class Layout:
             )
             for kind in description["sources"]
         }
+        for kind in self.kinds.values():
+            class_of_file(kind.noise_class)
 
     @classmethod
     def from_native(cls, native: dict[str, Any]) -> Layout:

@@ -16,6 +16,7 @@ from noisetop.events.victim_stacks import VictimStacks
 from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait, WaitBook
 from noisetop.recording.recording import Recording, checked_cpus, checked_period
+from noisetop.text.cpu_list import MAX_CPUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ def victim_from_list(content: Any) -> VictimTime:
     found = VictimTime(
         tid=whole(tid),
         noise_ns={str(origin): whole(ns) for origin, ns in noise_ns.items()},
-        contention={Source(tuple(map(str, path))): whole(ns) for path, ns in contention},
+        contention={Source.of_file(path): whole(ns) for path, ns in contention},
         ran_on={whole(cpu): whole(ns) for cpu, ns in ran_on.items()},
         **named,
     )
@@ -200,6 +201,8 @@ def triggers_from_list(rows: Iterable[Any]) -> list[Trigger]:
     triggers = []
     for task, tid, cpu, context, work, origin, stack, *rest in rows:
         who = str(task), whole(tid), whole(cpu), str(context), str(work), str(origin), whole(stack)
+        if not -1 <= who[2] < MAX_CPUS:
+            raise ValueError("a trigger on a CPU that is none")
         began, user_stack = (*map(str, rest), *("", "-1")[len(rest) :])
         triggers.append(Trigger(*who, began, whole(user_stack)))
     if triggers[:1] != [Trigger()]:
@@ -223,10 +226,7 @@ def user_stacks_from_dict(content: dict[str, Any]) -> UserStacks:
 
 def sources_from_list(paths: Iterable[Any]) -> list[Source]:
     """Raises ValueError on what is no path."""
-    sources = [Source(tuple(map(str, path))) for path in paths]
-    if not all(source.path for source in sources):
-        raise ValueError("a source without a name")
-    return sources
+    return [Source.of_file(path) for path in paths]
 
 
 def infos_as_dict(infos: Mapping[int, TaskInfo]) -> dict[str, Any]:

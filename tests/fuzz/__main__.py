@@ -81,7 +81,7 @@ class Worker:
 
     def _ended(self, number: int, status: int) -> dict[str, Any]:
         details = (self.folder / "stderr").read_text()
-        is_hang = status == -signal.SIGXCPU or "Timeout (" in details
+        is_hang = status == -signal.SIGPROF or "Timeout (" in details
         kind = "memory" if status == MEMORY_STATUS else "hang" if is_hang else "crash"
         words = ("ERROR: ", "runtime error", "Error: ")
         lines = [line for line in details.splitlines() if any(word in line for word in words)]

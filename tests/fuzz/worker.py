@@ -102,7 +102,7 @@ class Watch:
 
     def __init__(self) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        faulthandler.register(signal.SIGXCPU, chain=True)
+        faulthandler.register(signal.SIGPROF, chain=True)
         self._next = 0.0
 
     def renew(self, now: float) -> None:
@@ -110,9 +110,8 @@ class Watch:
         if now < self._next:
             return
         self._next = now + 1
-        used_s = int(time.process_time())
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (used_s + HANG_S, hard))
+        # From now on: RLIMIT_CPU counts ticks, which are no CPU time to add to.
+        signal.setitimer(signal.ITIMER_PROF, HANG_S)
         faulthandler.dump_traceback_later(_WAITS_FOREVER_S, exit=True)
 
 
