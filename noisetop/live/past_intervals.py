@@ -9,7 +9,7 @@ from noisetop.live.byte_ring import ByteRing
 from noisetop.live.packed_summary import packed, unpacked
 from noisetop.summary.summary import Summary
 
-_BYTES = 8 << 20
+_BYTES = 4 << 20
 _INTERVALS = 600
 
 

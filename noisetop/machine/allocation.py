@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """Of glibc's malloc.h."""
-_LARGE = 1 << 20
+_LARGE = 1 << 19
 """Bytes of an array that is mapped by itself, and unmapped when it is dropped. Left alone, glibc
 takes arrays of up to 32 MiB from its heap once it has seen some, and small ones among them keep the
 heap at its largest size."""
@@ -27,7 +27,7 @@ def give_back_memory() -> None:
         return
     for name, value in (
         (_M_MMAP_THRESHOLD, _LARGE),
-        (_M_TRIM_THRESHOLD, 2 * _LARGE),
+        (_M_TRIM_THRESHOLD, 4 * _LARGE),
         (_M_ARENA_MAX, _HEAPS),
     ):
         libc.mallopt(name, value)
