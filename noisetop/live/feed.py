@@ -40,6 +40,8 @@ _REMEMBERED = 4096
 """Tasks that are gone, and triggers, that are remembered."""
 _STARTED = 512
 """Tasks that began, which are told apart where they are counted by name."""
+_TASKS = 256
+"""Tasks of a source on one CPU that a sample tells apart."""
 _VICTIMS, _GONE = 2048, 64
 """Victims that a sample tells apart: threads that live, and threads that are gone."""
 
@@ -137,6 +139,7 @@ class TracerFeed:
             reader.join.triggers,
             self.tracer.directory,
             started=StartedTasks(_STARTED),
+            most_tasks=_TASKS,
         )
 
     def next(self) -> Sample:

@@ -37,6 +37,7 @@ class FoldedTotals:
             intervals=self.old.intervals,
             earlier=self.totals,
             started=self.old.started,
+            most_tasks=self.old.most_tasks,
         )
 
 

@@ -54,9 +54,6 @@ from noisetop.tables.group_sums import COUNT, TOTAL, Sums, counted, no_sums, wid
 from noisetop.tables.histogram import BUCKETS, Counts
 from noisetop.tables.rows import select
 
-_TASKS_KEPT = 1024
-"""Tasks of a source on one CPU that are told apart: those that come first."""
-
 
 def _longest_first(
     waits: Mapping[int, TaskWait], tasks: Mapping[int, str]
@@ -169,13 +166,16 @@ class Summarizer:
     earlier: tuple[Total, ...] = ()
     """Totals to count on from, each source and origin of a CPU once."""
     started: StartedTasks = field(default_factory=StartedTasks)
+    most_tasks: int = 1024
+    """Of a source on one CPU that are told apart: those that come first."""
     _by_trigger: TriggerTotals = field(init=False)
-    _by_task: TriggerTotals = field(default_factory=lambda: TriggerTotals(TASKS, _TASKS_KEPT))
+    _by_task: TriggerTotals = field(init=False)
     _threads: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
     """By source: whether it is a thread."""
 
     def __post_init__(self) -> None:
         self._by_trigger = TriggerTotals(self.triggers)
+        self._by_task = TriggerTotals(TASKS, self.most_tasks)
 
     def add(self, table: Interruptions) -> None:
         """Adds interruptions; those of one CPU about in the order in which they ended, see

@@ -40,6 +40,7 @@ def test_what_is_remembered_and_told_does_not_grow_with_the_tasks() -> None:
             "told victims": max(len(sample.total.victims), len(sample.interval.victims)),
             "told waits": max(len(sample.total.waits), len(sample.interval.waits)),
             "told triggers": max(len(one.triggers) for one in total.sources),
+            "told tasks": max(len(one.tasks) for one in (*total.sources, *interval.sources)),
         }
         for name, count in {**told, **rows_of(tracer)}.items():
             most[name] = max(most.get(name, 0), count)
@@ -50,6 +51,7 @@ def test_what_is_remembered_and_told_does_not_grow_with_the_tasks() -> None:
     assert most["told sources"] <= 1_300
     assert max(most["told victims"], most["told waits"]) <= 200
     assert most["told triggers"] <= 65
+    assert most["told tasks"] <= 257
     assert most["sources"] <= 1_300
     assert max(most["combinations"], most["triggers"], most["tasks"]) <= 8_192 + TASKS + 10
     assert most["victims"] <= 5
