@@ -29,7 +29,8 @@ _DOUBTFUL = 0.01
 
 
 class Verdict(Panel[Period | None]):
-    """One line; what does not fit is left out from the right, the culprit shortened."""
+    """One line. Where it is short the culprit is shortened, then what is unattributed is left out,
+    then the culprit; what is lost stays."""
 
     ORDER = 2
     ALLOW_SELECT = False
@@ -83,20 +84,21 @@ def verdict_parts(
 ) -> Parts:
     """Text with what colours it, at most ``width`` cells; ``moments``: the longest intervals of a
     recording, whose parts are known."""
-    loss, trust = _lost(summary, everywhere), _trust(summary, everywhere)
+    loss, ends = _lost(summary, everywhere), _trust(summary, everywhere)
     longest = max(map(_longest, summary.cpus), key=lambda one: one.noise_ns, default=None)
     worst = _worst(longest)
     culprit = _culprit(summary, longest, moments)
     fixed = [*loss, (_GAP, None), *worst] if worst else loss
-    room = width - sum(cell_len(text) for text, _ in fixed)
-    trust_width = cell_len(_GAP) + sum(cell_len(text) for text, _ in trust)
-    parts = list(fixed)
-    if culprit and room - trust_width >= _LEAST_LABEL:
-        label = shorten(culprit, room - trust_width - 2)
-        parts.append((f": {label}", None))
-    elif culprit and room >= _LEAST_LABEL:
-        return [*parts, (f": {shorten(culprit, room - 2)}", None)]
-    return [*parts, (_GAP, None), *trust] if room >= trust_width else parts
+    room = width - _cells(fixed)
+    for end in ends:
+        rest = room - _cells(end)
+        if culprit and rest >= _LEAST_LABEL:
+            return [*fixed, (f": {shorten(culprit, rest - 2)}", None), *end]
+    return next(([*fixed, *end] for end in ends if _cells(end) <= room), fixed)
+
+
+def _cells(parts: Parts) -> int:
+    return sum(cell_len(text) for text, _ in parts)
 
 
 def _lost(summary: Summary, everywhere: CpuSummary) -> Parts:
@@ -161,15 +163,17 @@ def _culprit(
     return f"CPU {cpu.cpu} {label_of(largest.source)}"
 
 
-def _trust(summary: Summary, everywhere: CpuSummary) -> Parts:
-    """``lost 0, unattributed 0%``, set off where the figures are in doubt."""
+def _trust(summary: Summary, everywhere: CpuSummary) -> tuple[Parts, Parts]:
+    """``lost 0, unattributed 0%`` and ``lost 0``, set off where the figures are in doubt."""
     lost = summary.counters.of(LOSSES).total
     unknown_ns = sum(_unattributed(everywhere.external))
     noise_ns = max(everywhere.external_ns, 1)
     doubt = severity_of(1.0) if lost or unknown_ns > _DOUBTFUL * noise_ns else None
     events = f"LOST {format_count(lost)}" if lost else "lost 0"
     mark = "? " if doubt else ""
-    return [(f"{mark}{events}, unattributed {100 * unknown_ns / noise_ns:.2g}%", doubt)]
+    share = f", unattributed {100 * unknown_ns / noise_ns:.2g}%"
+    both, brief = (f"{mark}{events}{share}", doubt), (f"{mark}{events}", doubt)
+    return [(_GAP, None), both], [(_GAP, None), brief]
 
 
 def _unattributed(sources: Sequence[SourceSummary]) -> Iterator[int]:

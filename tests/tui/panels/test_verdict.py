@@ -46,6 +46,16 @@ def test_turns_of_others_are_not_the_worst() -> None:
     assert "worst" not in words(summary(cpu(1, turn, max_single_ns=9_000_000)))
 
 
+def test_what_is_lost_stays_where_the_line_is_short() -> None:
+    one = summary(cpu(1, source(*DISK, durations_ns=[40_000_000])))
+    ends = {width: words(one, width).partition("worst 40.0 ms")[2] for width in (78, 58, 48)}
+    assert ends == {
+        78: ": CPU 1 irq › …req.0   lost 0, unattributed 0%",
+        58: ": … virtio1-req.0   lost 0",
+        48: "   lost 0",
+    }
+
+
 def test_no_noise_is_said() -> None:
     assert words(summary(cpu(1))) == "no noise   lost 0, unattributed 0%"
 
