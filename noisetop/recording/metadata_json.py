@@ -16,7 +16,9 @@ from noisetop.events.victim_stacks import VictimStacks
 from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait, WaitBook
 from noisetop.recording.recording import Recording, checked_cpus, checked_period
-from noisetop.text.cpu_list import MAX_CPUS
+
+_CPU_NUMBERS = 1 << 32
+"""That the record of a trigger has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ def triggers_from_list(rows: Iterable[Any]) -> list[Trigger]:
     triggers = []
     for task, tid, cpu, context, work, origin, stack, *rest in rows:
         who = str(task), whole(tid), whole(cpu), str(context), str(work), str(origin), whole(stack)
-        if not -1 <= who[2] < MAX_CPUS:
+        if not -1 <= who[2] < _CPU_NUMBERS:
             raise ValueError("a trigger on a CPU that is none")
         began, user_stack = (*map(str, rest), *("", "-1")[len(rest) :])
         triggers.append(Trigger(*who, began, whole(user_stack)))

@@ -22,9 +22,9 @@ def test_a_path_that_is_no_source_of_ours(path: list[str]) -> None:
         sources_from_list([path])
 
 
-@pytest.mark.parametrize("cpu", [-2, 4096, (1 << 63) - 1])
+@pytest.mark.parametrize("cpu", [-2, 1 << 32, (1 << 63) - 1])
 def test_a_trigger_on_a_cpu_that_is_none(cpu: int) -> None:
     forged = list(Trigger(task="a", cpu=cpu))
     with pytest.raises(ValueError, match="on a CPU that is none"):
         triggers_from_list([UNKNOWN, forged])
-    assert triggers_from_list([UNKNOWN, list(Trigger("a", 1, 4095))])[1].cpu == 4095
+    assert triggers_from_list([UNKNOWN, list(Trigger("a", 1, 65_535))])[1].cpu == 65_535
