@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import noisetop
 from tests.kernel.program import PROGRAM
 from tests.torture.disturbances import LAST
 
@@ -18,6 +19,7 @@ SIGNALS = tuple(
 )
 _HANDLED = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 """The others end a program where it stands: what it was writing is left beside its name."""
+_PACKAGE = str(Path(noisetop.__file__).parent)
 _PATIENCE_S = 40
 _LONGEST_S = 2.5
 RECORDINGS = (".noisetop", ".json", ".partial")
@@ -41,6 +43,11 @@ def commands(chance: random.Random, folder: Path, victim: int) -> list[str]:
             ["probe", "spin", "-c", last, "-d", "1s", "--json"],
         )
     )
+
+
+def _is_of_the_interpreter(said: str) -> bool:
+    """Whether Ctrl-C met it before Python came to the first line of the program."""
+    return said.rstrip().endswith("KeyboardInterrupt") and _PACKAGE not in said
 
 
 @dataclass(slots=True)
@@ -101,7 +108,8 @@ class Run:
     def problems(self) -> list[str]:
         """What is wrong with what it said and left behind."""
         said = (self.folder / "stderr").read_text(errors="replace")
-        found = [f"it said: {said[-2000:]}"] if "Traceback" in said else []
+        is_traceback = "Traceback" in said and not _is_of_the_interpreter(said)
+        found = [f"it said: {said[-2000:]}"] if is_traceback else []
         if self.signal in _HANDLED:
             left = sorted(path.name for path in (self.folder / "tmp").rglob("*"))
             found += [f"temporary files are left: {left}"] if left else []

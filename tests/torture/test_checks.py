@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from noisetop import cli
 from tests.torture import sessions
 from tests.torture.sessions import Run, unreadable
 from tests.torture.survivor import growing
@@ -35,6 +36,14 @@ def test_a_run_that_is_well_has_no_problems(tmp_path: Path) -> None:
 def test_a_traceback_is_a_problem(tmp_path: Path) -> None:
     (problem,) = ended(tmp_path, "1 / 0").problems()
     assert "ZeroDivisionError" in problem
+
+
+@pytest.mark.parametrize(("where", "is_ours"), [("/bin/noisetop", False), (cli.__file__, True)])
+def test_ctrl_c_before_the_program_began_is_none(where: str, is_ours: bool, tmp_path: Path) -> None:
+    run = ended(tmp_path, "")
+    said = f'Traceback (most recent call last):\n  File "{where}", line 3\nKeyboardInterrupt\n'
+    (tmp_path / "stderr").write_text(said)
+    assert bool(run.problems()) == is_ours
 
 
 def test_temporary_files_that_are_left_are_a_problem_unless_it_was_killed(tmp_path: Path) -> None:
