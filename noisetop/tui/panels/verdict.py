@@ -23,14 +23,14 @@ from noisetop.tui.state import Period, State
 
 _GAP = "   "
 _NS_PER_S = 1_000_000_000
-_LEAST_LABEL = 12
+_GOOD_LABEL, _LEAST_LABEL = 26, 12
 _DOUBTFUL = 0.01
 """Share of the noise that may be unattributed or lost in a figure that is trusted."""
 
 
 class Verdict(Panel[Period | None]):
-    """One line. Where it is short the culprit is shortened, then what is unattributed is left out,
-    then the culprit; what is lost stays."""
+    """One line. Where it is short, what is unattributed gives way to the name of the culprit, which
+    is shortened, then left out; what is lost stays."""
 
     ORDER = 2
     ALLOW_SELECT = False
@@ -90,9 +90,10 @@ def verdict_parts(
     culprit = _culprit(summary, longest, moments)
     fixed = [*loss, (_GAP, None), *worst] if worst else loss
     room = width - _cells(fixed)
-    for end in ends:
+    needed = cell_len(culprit) + 2
+    for end, least in zip(ends, (_GOOD_LABEL, _LEAST_LABEL, _LEAST_LABEL), strict=True):
         rest = room - _cells(end)
-        if culprit and rest >= _LEAST_LABEL:
+        if culprit and rest >= min(needed, least):
             return [*fixed, (f": {shorten(culprit, rest - 2)}", None), *end]
     return next(([*fixed, *end] for end in ends if _cells(end) <= room), fixed)
 
@@ -163,17 +164,20 @@ def _culprit(
     return f"CPU {cpu.cpu} {label_of(largest.source)}"
 
 
-def _trust(summary: Summary, everywhere: CpuSummary) -> tuple[Parts, Parts]:
-    """``lost 0, unattributed 0%`` and ``lost 0``, set off where the figures are in doubt."""
+def _trust(summary: Summary, everywhere: CpuSummary) -> tuple[Parts, Parts, Parts]:
+    """``lost 0, unattributed 0%``, then ``lost 0`` alone, sooner where the rest is no reason for
+    doubt; set off where the figures are in doubt."""
     lost = summary.counters.of(LOSSES).total
     unknown_ns = sum(_unattributed(everywhere.external))
     noise_ns = max(everywhere.external_ns, 1)
-    doubt = severity_of(1.0) if lost or unknown_ns > _DOUBTFUL * noise_ns else None
+    unknown = unknown_ns > _DOUBTFUL * noise_ns
+    doubt = severity_of(1.0) if lost or unknown else None
     events = f"LOST {format_count(lost)}" if lost else "lost 0"
     mark = "? " if doubt else ""
     share = f", unattributed {100 * unknown_ns / noise_ns:.2g}%"
-    both, brief = (f"{mark}{events}{share}", doubt), (f"{mark}{events}", doubt)
-    return [(_GAP, None), both], [(_GAP, None), brief]
+    both: Parts = [(_GAP, None), (f"{mark}{events}{share}", doubt)]
+    brief: Parts = [(_GAP, None), (f"{mark}{events}", doubt)]
+    return both, both if unknown else brief, brief
 
 
 def _unattributed(sources: Sequence[SourceSummary]) -> Iterator[int]:

@@ -48,9 +48,10 @@ def test_turns_of_others_are_not_the_worst() -> None:
 
 def test_what_is_lost_stays_where_the_line_is_short() -> None:
     one = summary(cpu(1, source(*DISK, durations_ns=[40_000_000])))
-    ends = {width: words(one, width).partition("worst 40.0 ms")[2] for width in (78, 58, 48)}
+    ends = {width: words(one, width).partition("worst 40.0 ms")[2] for width in (90, 78, 58, 48)}
     assert ends == {
-        78: ": CPU 1 irq › …req.0   lost 0, unattributed 0%",
+        90: ": CPU 1 irq › 36 virtio1-req.0   lost 0, unattributed 0%",
+        78: ": CPU 1 irq › 36 virtio1-req.0   lost 0",
         58: ": … virtio1-req.0   lost 0",
         48: "   lost 0",
     }
@@ -68,6 +69,9 @@ def test_doubt_has_a_mark() -> None:
     gap = source("thread", "unattributed", durations_ns=[30_000])
     told = words(summary(cpu(1, source(*TICK, durations_ns=[70_000]), gap)))
     assert told.endswith("? lost 0, unattributed 30%")
+    one = summary(cpu(1, source(*TICK, durations_ns=[70_000]), gap))
+    ends = {width: words(one, width).partition("? ")[2] for width in (78, 60)}
+    assert ends == {78: "lost 0, unattributed 30%", 60: "lost 0"}
 
 
 @given(st.integers(1, 200), st.text("a日", max_size=60))
