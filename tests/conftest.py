@@ -65,6 +65,11 @@ def pytest_collection_finish() -> None:
     collect_rarely()
 
 
+def pytest_unconfigure() -> None:
+    """At its end a process frees what is left, and nanobind tells what it could not."""
+    gc.unfreeze()
+
+
 def _bpf_is_allowed() -> bool:
     """Whether bpf(2) gets through: root in a container can hold every capability in vain.
 
