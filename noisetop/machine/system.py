@@ -70,7 +70,8 @@ def process_ids(root: Path = ROOT) -> frozenset[int]:
 
 def task_exists(tid: int, root: Path = ROOT) -> bool:
     """Whether there is a thread of that number."""
-    return os.access(f"{root}/proc/{tid}", os.F_OK)  # a Path takes longer than the system call
+    # A Path takes longer than the system call.
+    return os.access(f"{root}/proc/{tid}", os.F_OK, effective_ids=True)
 
 
 def process_tree(pid: int, root: Path = ROOT) -> tuple[int, ...]:

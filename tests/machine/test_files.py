@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -127,3 +130,24 @@ def test_machine_booted_from_an_image(tmp_path: Path, device: str, is_container:
     }
     write_tree(tmp_path, files)
     assert bool(Files(tmp_path).container) is is_container
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it takes root to become another user")
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is missing")
+def test_what_another_user_may_see_by_a_capability_exists(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o700)
+    (tmp_path / "closed/file").touch()
+    tmp_path.chmod(0o755)
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from noisetop.machine.files import Files\n"
+        "print(Files(Path(sys.argv[1])).exists('/closed/file'))\n"
+    )
+    user = ["--reuid=65534", "--regid=65534", "--clear-groups"]
+    caps = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    done = subprocess.run(
+        ["setpriv", *user, *caps, sys.executable, "-c", code, tmp_path],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "True\n"
