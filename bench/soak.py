@@ -36,12 +36,12 @@ from bench.exporter_load import (
     scrape,
     watched_and_other,
 )
+from bench.machine import describe_machine, machine_line
 from bench.process import wait_until_said
 from bench.tmux import Tmux, in_tmux
 from bench.verdict import Limit, conclude
 from noisetop.counters.losses import LOSSES
 from noisetop.errors import NoisetopError
-from noisetop.machine.system import describe
 from noisetop.recording.open import open_recording
 from noisetop.summary.recorded import summary_of
 from noisetop.text.units import parse_duration
@@ -251,13 +251,12 @@ def _say(line: str, tell: list[str]) -> None:
 
 def report(lines: Sequence[str], limits: Sequence[Limit]) -> str:
     """As Markdown."""
-    about = describe()
-    when = f"{datetime.date.today()}, Linux {about.get('kernel', '?')}"
     verdicts = "\n".join(f"- {one.line()}" for one in limits)
     table = "\n".join(f"    {line}" for line in lines)
     return (
         f"# A soak of {len(lines) - 1} minutes\n\n"
-        f"Written by `python -m bench.soak` on {when}.\n\n{verdicts}\n\n{table}\n"
+        f"{machine_line(describe_machine())} Written by `python -m bench.soak`.\n\n"
+        f"{verdicts}\n\n{table}\n"
     )
 
 
