@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.parts.real_programs import longer, lost
-from bench.workloads import Work, all_workloads, messaging, nginx, redis
+from bench.workloads import Work, all_workloads, messaging, nginx, postgres, redis
 
 
 def test_redis_benchmark_prints_rate_and_percentiles() -> None:
@@ -27,6 +27,14 @@ def test_ab_prints_rate_and_percentiles() -> None:
         nginx.parse("nothing")
 
 
+def test_pgbench_prints_the_rate_and_logs_each_transaction() -> None:
+    log = "".join(f"0 {n} {100 + n} 0 1700000000 {n}\n" for n in range(101))
+    text = "latency average = 0.4 ms\ntps = 9000.25 (without initial connection time)\n"
+    assert postgres.parse(text, log) == Work(9_000.25, 199)
+    with pytest.raises(ValueError, match="rate"):
+        postgres.parse("nothing", log)
+
+
 def test_perf_bench_prints_seconds() -> None:
     assert messaging.parse("0.250\n", loops=100) == Work(400)
 
@@ -39,5 +47,5 @@ def test_what_is_lost_is_against_the_periods_around() -> None:
 
 def test_workloads_have_names_of_their_own_and_say_how_they_are_installed() -> None:
     found = all_workloads()
-    assert len({one.name for one in found}) == len(found) >= 4
+    assert len({one.name for one in found}) == len(found) >= 5
     assert all(one.needs and one.install for one in found)
