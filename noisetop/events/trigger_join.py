@@ -29,7 +29,11 @@ _CONTEXTS = {"SOFTIRQ": "a softirq", "IRQ": "an interrupt", "NMI": "an NMI", "UN
 """What a CPU was serving, by the names of ``enum noise_context``."""
 RECENT_NS = 1_000_000_000
 """Events that reach back no further than this before the newest trigger find theirs in any case."""
-_REMEMBERED = 1 << 14
+_REMEMBERED = 1 << 10
+"""Older triggers that may be answered still."""
+_TIMERS_REMEMBERED = 1 << 14
+"""Timers are armed long before they expire; what is sent or queued is answered within moments."""
+_TIMERS = ("hrtimer", "timer")
 _ANSWERED_ONCE = ("csd",)
 """Kinds of events each of which has a trigger of its own."""
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -39,9 +43,9 @@ _INSIDE = np.dtype([("start_ns", "<u8"), ("trigger_ns", "<u8"), ("trigger", "<u4
 class _Join:
     """Triggers of one kind of event, found again by object and time."""
 
-    def __init__(self, trigger: np.dtype[np.void]) -> None:
+    def __init__(self, trigger: np.dtype[np.void], remembered: int = _REMEMBERED) -> None:
         self._trigger = trigger
-        self._book = AsOfJoin(trigger.itemsize, RECENT_NS, _REMEMBERED)
+        self._book = AsOfJoin(trigger.itemsize, RECENT_NS, remembered)
 
     def add(self, records: Triggers, keys: Keys) -> None:
         """Adds triggers; ``keys`` is what each has in common with its event."""
@@ -162,11 +166,18 @@ class TriggerJoin:
             if kind.links:
                 self._links.add(mine, _link_keys(mine["tid"], mine["function"]))
                 continue
-            join = self._joins.setdefault(kind.trigger_of, _Join(self.layout.trigger))
+            join = self._join_of(kind.trigger_of)
             by_cpu = mine["object"] == 0
             keys = _object_keys(mine["object"], mine["function"])
             keys = np.where(by_cpu, mine["target_cpu"].astype(np.uint64), keys)
             join.add(mine, keys)
+
+    def _join_of(self, name: str) -> _Join:
+        """Of the events of that kind."""
+        if name not in self._joins:
+            remembered = _TIMERS_REMEMBERED if name in _TIMERS else _REMEMBERED
+            self._joins[name] = _Join(self.layout.trigger, remembered)
+        return self._joins[name]
 
     def join(
         self, events: Events, called: tuple[Indices, Triggers] | None = None

@@ -22,7 +22,7 @@ _HALF_LIFE_NS = 600_000_000_000
 """Ranks are those of lately: what began today is not behind all that was there for a year."""
 _AHEAD = 2.0
 """A key takes the place of another one if it had so much more lately."""
-_RANKED = 4096
+_RANKED = 1024
 """Keys whose rank is remembered."""
 _ADMITTED = 16384
 """Keys whose series is remembered; beyond that no new one gets any."""

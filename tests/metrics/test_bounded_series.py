@@ -89,5 +89,5 @@ def test_others_are_counted() -> None:
     series = BoundedSeries(1, other)
     series.add({(f"s{n}",): (1_000 + n,) for n in range(10_000)}, SECOND_NS)
     assert len(series.rows()) == MOST + 1
-    assert series.dropped == 4096 - MOST
+    assert series.dropped == 1024 - MOST
     assert sum(ns for _, (ns,) in series.rows()) == sum(1_000 + n for n in range(10_000))
