@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from noisetop.events.task_names import TaskNames
 from noisetop.events.trigger_join import TriggerJoin, Triggers
@@ -61,6 +62,22 @@ def test_a_call_is_answered_once_in_whichever_batch() -> None:
     )
     both = events({**call, "start_ns": 200}, {**call, "start_ns": 300})
     assert at_once.join(both)[0].tolist() == [int(number) for number in found]
+
+
+@pytest.mark.parametrize(
+    ("act", "kind", "kept"), [("work_queue", "work", False), ("hrtimer_start", "hrtimer", True)]
+)
+def test_only_timers_wait_for_long(act: str, kind: str, kept: bool) -> None:
+    """What was queued 80 s ago and did not run here ran elsewhere; a timer may still expire."""
+    join = TriggerJoin(layout(), hex, called({TIMERS: "sender"}))
+    count, step_ns = 8_000, 10_000_000
+    for first in range(0, count, 1_000):
+        numbers = range(first + 1, first + 1_001)
+        one = {"function": 2, "tid": TIMERS}
+        join.add(triggers(act, *({**one, "time_ns": n * step_ns, "object": n} for n in numbers)))
+    run = {"source": kind, "id": 2, "start_ns": (count + 1) * step_ns}
+    index, _ = join.join(events({**run, "object": 1}, {**run, "object": count}))
+    assert [join.triggers[number].task for number in index] == ["sender" if kept else "", "sender"]
 
 
 def test_user_stacks_tell_triggers_apart() -> None:
