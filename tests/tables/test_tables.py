@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -212,6 +213,18 @@ def test_no_more_old_ones_are_kept_than_asked_for() -> None:
         book.add((key, time), np.array([at]).view(np.uint8))
     assert len(book) < 9_000
     assert asked(book, [(29_999, 1 << 60), (0, 1 << 60)], once=False) == [29_999, -1]
+
+
+def test_the_room_of_a_burst_is_given_back() -> None:
+    """500 keys, each of which has its 1,000 rows of 8 bytes, one key after another: two of a key
+    are kept, beside at most twice as many as there were before."""
+    book = AsOfJoin(8, 1_000, 1_000)
+    for key in range(500):
+        times = np.arange(1_000, dtype=np.uint64) + np.uint64(key * 10_000)
+        book.add((np.full(1_000, key, np.uint64), times), np.zeros(8_000, np.uint8))
+    assert asked(book, [(0, 1 << 60), (499, 1 << 60)], once=False) == [0, 0]
+    assert len(book) < 12_000
+    assert sys.getsizeof(book) < 12_000 * (8 + 16) * 2
 
 
 def test_a_book_wants_a_row_for_each_key() -> None:

@@ -23,6 +23,17 @@ static int reserve(void **memory, uint32_t *room, uint64_t wanted, size_t bytes)
 	return 0;
 }
 
+/* Gives back what is over of room for twice as much and a few. */
+static void trim(void **memory, uint32_t *room, uint32_t used, uint32_t few, size_t bytes)
+{
+	uint64_t enough = 2ull * used + few;
+	void *smaller = enough && enough <= *room / 2 ? realloc(*memory, enough * bytes) : NULL;
+	if (!smaller)
+		return;
+	*memory = smaller;
+	*room = enough;
+}
+
 static struct entries *entries_of(struct as_of_join *b, uint64_t key, bool add)
 {
 	uint32_t used = b->keys.used;
@@ -202,6 +213,7 @@ static void drop_first(struct entries *some, uint32_t count, uint32_t *place_of_
 	memmove(some->entry, some->entry + count, some->count * sizeof(*some->entry));
 	for (uint32_t i = 0; i < some->count; i++)
 		place_of_row[some->entry[i].row] = 0;
+	trim((void **)&some->entry, &some->room, some->count, 0, sizeof(*some->entry));
 }
 
 /* Moves the rows that are noted together, and tells the entries. */
@@ -218,6 +230,7 @@ static void compact_rows(struct as_of_join *b, uint32_t *place_of_row)
 		for (uint32_t j = 0; j < b->of_key[i].count; j++)
 			b->of_key[i].entry[j].row = place_of_row[b->of_key[i].entry[j].row];
 	b->row_count = b->pruned_rows = kept;
+	trim((void **)&b->rows, &b->row_room, kept, FEWEST_ROWS, b->row_bytes);
 }
 
 /* Keys that have no entries any more take no room. */
@@ -241,6 +254,7 @@ static int compact_keys(struct as_of_join *b)
 	}
 	group_table__destroy(&b->keys);
 	b->keys = keys;
+	trim((void **)&b->of_key, &b->key_room, kept, 0, sizeof(*b->of_key));
 	return 0;
 }
 
@@ -266,6 +280,15 @@ int as_of_join__prune(struct as_of_join *b)
 	compact_rows(b, place_of_row);
 	free(place_of_row);
 	return compact_keys(b);
+}
+
+size_t as_of_join__bytes(const struct as_of_join *b)
+{
+	size_t bytes = b->row_room * b->row_bytes + b->key_room * sizeof(*b->of_key) +
+		       group_table__bytes(&b->keys);
+	for (uint32_t i = 0; i < b->keys.used; i++)
+		bytes += b->of_key[i].room * sizeof(*b->of_key[i].entry);
+	return bytes;
 }
 
 void as_of_join__destroy(struct as_of_join *b)

@@ -48,6 +48,8 @@ int as_of_join__prune(struct as_of_join *b);
  */
 void as_of_join__find(struct as_of_join *b, const uint64_t *keys, const uint64_t *before_ns,
 		      size_t count, bool once, uint32_t *found);
+/* The memory that it holds. */
+size_t as_of_join__bytes(const struct as_of_join *b);
 void as_of_join__destroy(struct as_of_join *b);
 
 #endif

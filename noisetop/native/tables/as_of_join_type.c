@@ -117,6 +117,13 @@ static Py_ssize_t join_length(PyObject *self)
 	return ((struct as_of_join_object *)self)->join.row_count;
 }
 
+static PyObject *join_sizeof(PyObject *self, PyObject *none)
+{
+	const struct as_of_join_object *b = (struct as_of_join_object *)self;
+	(void)none;
+	return PyLong_FromSize_t(sizeof(*b) + as_of_join__bytes(&b->join));
+}
+
 static int join_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	struct as_of_join *b = &((struct as_of_join_object *)self)->join;
@@ -152,6 +159,7 @@ static PyMethodDef methods[] = {
 	{"find", join_find, METH_VARARGS,
 	 "find((keys, before), once, out) -> bytes\n\nWrites what was found; a byte for each "
 	 "tells."},
+	{"__sizeof__", join_sizeof, METH_NOARGS, "__sizeof__() -> int\n\nIts memory in bytes."},
 	{NULL, NULL, 0, NULL},
 };
 

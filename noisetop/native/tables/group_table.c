@@ -86,6 +86,12 @@ int64_t group_table__number(struct group_table *t, const uint64_t *key, uint64_t
 	return t->used++;
 }
 
+size_t group_table__bytes(const struct group_table *t)
+{
+	size_t slots = t->slots ? t->slot_mask + 1 : 0;
+	return (size_t)t->room * t->width * sizeof(*t->keys) + slots * sizeof(*t->slots);
+}
+
 void group_table__destroy(struct group_table *t)
 {
 	free(t->keys);

@@ -4,6 +4,7 @@
 #define NOISETOP_TABLES_GROUP_TABLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define GROUP_UNKNOWN UINT32_MAX
@@ -27,6 +28,8 @@ static inline uint64_t group_table__mix(uint64_t hash, uint64_t value)
  * not known and not to be added, -1 without memory.
  */
 int64_t group_table__number(struct group_table *t, const uint64_t *key, uint64_t hash, bool add);
+/* The memory that it holds. */
+size_t group_table__bytes(const struct group_table *t);
 void group_table__destroy(struct group_table *t);
 
 #endif
