@@ -154,7 +154,7 @@ def write_made_up(path: Path, size: Size) -> int:
     kinds = layout.block_kinds
     try:
         file = PlainBlockFile(fd, layout)
-        writer = SpoolWriter(fd, layout, file)
+        writer = SpoolWriter(layout, file)
         writer.write_head({"host": "made up"}, _names(size), tuple(range(size.cpus)))
         file.append(kinds["START"], START_NS.to_bytes(8, "little"))
         file.append(kinds["EVENTS"], _task_names(layout, size).tobytes())

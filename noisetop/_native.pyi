@@ -79,6 +79,12 @@ class Session:
         ring come in the order in which they ended. Empty where ``batch_limit`` is 0. Read-only, no
         copy: memory that the session uses again when nothing looks at it any more."""
 
+    def news(self) -> bytes:
+        """``struct noise_event[]`` that went to the recording since the last call, in the order in
+        which they came: names of tasks, and of all others those that are the first to name a
+        function, a work function or a user stack. Some may come again. Empty without a recording.
+        """
+
     def open_records(self, until_ns: int, /) -> tuple[bytes, bytes]:
         """``struct noise_event[]``, two of them. Threads that delay a victim, waits and sleep that
         have begun, as if they ended at a moment in ns that is past, or, where that is 0, when each
@@ -93,8 +99,9 @@ class Session:
 
         records: written into all rings. batched, spooled: events handed on to read() and to the
         recording. lost_batch, lost_spool: events dropped on the way there. drains: passes over the
-        rings by the thread. drain_cpu_ns: its CPU time. spool_errno: first error of the recording,
-        0: none.
+        rings by the thread. drain_cpu_ns: its CPU time. noise_ns: of the events handed on to the
+        recording, net times of those that took time of somebody. spool_errno: first error of the
+        recording, 0: none.
         """
 
     def programs(self) -> list[dict[str, Any]]:

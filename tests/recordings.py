@@ -316,7 +316,7 @@ def write_spool(
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     try:
         file = PlainBlockFile(fd, shared)
-        writer = SpoolWriter(fd, shared, file)
+        writer = SpoolWriter(shared, file)
         writer.write_head({"host": "box"}, names(symbols), (2, 3))
         file.append(shared.block_kinds["START"], START_NS.to_bytes(8, "little"))
         for block in blocks:

@@ -132,7 +132,7 @@ def _wait(run: TracedRun, tracer: Tracer, *, quiet: bool) -> None:
     if quiet or run.workload or not run.capture or not sys.stderr.isatty():
         run.wait(tracer)
         return
-    with progress_line(sys.stderr, tracer, run.capture.noise_so_far) as update:
+    with progress_line(sys.stderr, tracer) as update:
         run.wait(tracer, update)
 
 

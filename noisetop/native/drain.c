@@ -25,6 +25,8 @@
 /* A ring that is this full when it is visited fills up soon: it is visited more often. */
 #define BUSY_SHARE 8
 #define BUSY_VISITS 4
+/* 16 KiB: what looks at a record after another one has finds it in the cache of this CPU. */
+#define CHUNK_RECORDS 256
 
 /* The staging buffer begins with room for the block's header, so that a block is one write. */
 static void spool__flush(struct drain *d)
@@ -48,6 +50,7 @@ static void spool__append(struct drain *d, const struct noise_event *events, siz
 	static const struct noise_block no_header;
 	size_t bytes = count * sizeof(*events);
 	int err = 0;
+	news__look(&d->news, events, count);
 	/* The head of the file is not written yet: triggers of later events are kept until it is. */
 	if (!d->window_start_ns && d->staging.size >= SPOOL_EARLY_BYTES)
 		err = -ENOSPC;
@@ -60,6 +63,7 @@ static void spool__append(struct drain *d, const struct noise_event *events, siz
 		d->lost_spool += count;
 	else
 		d->spooled += count;
+	d->noise_ns = d->news.noise_ns;
 	pthread_mutex_unlock(&d->lock);
 	if (d->staging.size >= SPOOL_BLOCK_BYTES && d->window_start_ns)
 		spool__flush(d);
@@ -75,6 +79,15 @@ static void batch__append(struct drain *d, const struct noise_event *events, siz
 	else
 		d->batched += count;
 	pthread_mutex_unlock(&d->lock);
+}
+
+struct buffer drain__take_news(struct drain *d)
+{
+	pthread_mutex_lock(&d->pass);
+	struct buffer records = d->news.records;
+	d->news.records = (struct buffer){0};
+	pthread_mutex_unlock(&d->pass);
+	return records;
 }
 
 struct buffer drain__take_batch(struct drain *d)
@@ -155,6 +168,8 @@ static bool drain_ring(struct drain *d, struct noise_cpu *state, uint32_t ring, 
 		size_t count = records - index;
 		if (count > head - tail)
 			count = head - tail;
+		if (count > CHUNK_RECORDS)
+			count = CHUNK_RECORDS;
 		deliver_window(d, base + index, count, start_ns, end_ns);
 		tail += count;
 		__atomic_store_n(&state->tails[ring], tail, __ATOMIC_RELEASE);
@@ -356,6 +371,7 @@ void drain__destroy(struct drain *d)
 	free(d->batch.data);
 	free(d->spare.data);
 	free(d->staging.data);
+	free(d->news.records.data);
 	free(d->open.data);
 	pthread_cond_destroy(&d->wake);
 	pthread_mutex_destroy(&d->lock);

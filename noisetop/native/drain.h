@@ -13,6 +13,7 @@
 
 #include "block_file.h"
 #include "buffer.h"
+#include "news.h"
 #include "open_records.h"
 #include "rings.h"
 
@@ -39,12 +40,14 @@ struct drain {
 	struct buffer batch;
 	struct buffer spare;                 /* memory for the next batch */
 	struct block_file spool;             /* shared under `pass` */
-	struct buffer staging;               /* of the spool file's next write; drain thread only */
+	struct buffer staging;               /* of the spool file's next write, under `pass` */
+	struct news news;                    /* of what went to the spool, under `pass` */
 	struct noise_cpu_counters *baseline; /* counters when the window started */
 	struct noise_cpu_counters *closing;  /* counters when it ended */
 	struct buffer open;                  /* records of what was open then */
 	uint64_t batched;                    /* events handed to Python or waiting for it */
 	uint64_t spooled;                    /* events written to the spool file or about to be */
+	uint64_t noise_ns;                   /* of the events spooled */
 	uint64_t lost_batch;                 /* dropped because Python did not fetch */
 	uint64_t lost_spool;                 /* dropped because the disk took no more */
 	uint64_t drains;
@@ -69,6 +72,8 @@ uint64_t drain__start_window(struct drain *d);
 /* Write what is somebody else's to the spool, between the blocks of the thread. 0 or -errno. */
 int drain__write_head(struct drain *d, const void *head, size_t bytes);
 int drain__append(struct drain *d, uint32_t kind, const void *payload, size_t bytes);
+/* What went to the spool since the last call and is told for the first time; the caller frees it. */
+struct buffer drain__take_news(struct drain *d);
 /* What waits for Python, which gives the memory back: a fresh one would be faulted in anew. */
 struct buffer drain__take_batch(struct drain *d);
 void drain__give_back(struct drain *d, struct buffer *batch);

@@ -236,6 +236,20 @@ static PyObject *session_read(PyObject *self, PyObject *unused)
 	return batch__view(self, &rows, give_back);
 }
 
+static PyObject *session_news(PyObject *self, PyObject *unused)
+{
+	struct tracer *t = tracer_of(self);
+	if (!t)
+		return NULL;
+	struct buffer records;
+	Py_BEGIN_ALLOW_THREADS;
+	records = drain__take_news(&t->drain);
+	Py_END_ALLOW_THREADS;
+	PyObject *bytes = PyBytes_FromStringAndSize(records.data, records.size);
+	free(records.data);
+	return bytes;
+}
+
 /* What is open, as records that end at a moment, or where that is 0 when it was looked at. */
 static PyObject *session_open_records(PyObject *self, PyObject *args)
 {
@@ -279,14 +293,15 @@ static PyObject *session_counters(PyObject *self, PyObject *unused)
 	if (!t)
 		return NULL;
 	pthread_mutex_lock(&t->drain.lock);
-	PyObject *result = Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:i}", "records",
+	PyObject *result = Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:i}", "records",
 					 (unsigned long long)rings__written(&t->rings), "batched",
 					 (unsigned long long)t->drain.batched, "spooled",
 					 (unsigned long long)t->drain.spooled, "lost_batch",
 					 (unsigned long long)t->drain.lost_batch, "lost_spool",
 					 (unsigned long long)t->drain.lost_spool, "drains",
 					 (unsigned long long)t->drain.drains, "drain_cpu_ns",
-					 (unsigned long long)t->drain.cpu_ns, "spool_errno",
+					 (unsigned long long)t->drain.cpu_ns, "noise_ns",
+					 (unsigned long long)t->drain.noise_ns, "spool_errno",
 					 t->drain.spool.error);
 	pthread_mutex_unlock(&t->drain.lock);
 	return result;
@@ -491,6 +506,10 @@ static PyMethodDef methods[] = {
 	 "stop_window() -> int\n\nDrains what happened up to now, then delivers nothing more."},
 	{"read", session_read, METH_NOARGS,
 	 "read() -> memoryview\n\nstruct noise_event[] since the last call, up to now."},
+	{"news", session_news, METH_NOARGS,
+	 "news() -> bytes\n\nstruct noise_event[] of the recording that name something for the "
+	 "first "
+	 "time, since the last call."},
 	{"cpu_counters", session_cpu_counters, METH_NOARGS,
 	 "cpu_counters() -> bytes\n\nstruct noise_cpu_counters[], one per CPU: since the window "
 	 "started."},

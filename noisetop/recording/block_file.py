@@ -7,15 +7,16 @@ have neither number nor checksum: of them only the last block may be incomplete.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from noisetop._tables import crc32c
-from noisetop.events.layout import Layout
+from noisetop.events.layout import Events, Layout
 from noisetop.input import InputBytes
+from noisetop.recording.growing_events import GrowingEvents
 
 CUT_SHORT = "it was cut short"
 _ALIGNMENT = 8
@@ -32,18 +33,29 @@ class BlockFile(Protocol):
     def append(self, kind: int, payload: bytes) -> None:
         """Adds a block of that kind; ``payload`` is a multiple of 8 bytes. Raises OSError."""
 
+    def news(self) -> Iterable[Events]:
+        """Of the events that were added since the last call at least those that are the first to
+        name a function, a user stack or a task. Raises OSError."""
+
 
 @dataclass(slots=True)
 class PlainBlockFile:
     """A file that nobody else writes."""
 
     fd: int
+    """Open for reading as well."""
     layout: Layout
     _blocks: int = 0
+    _events: GrowingEvents | None = None
 
     def write_head(self, head: bytes) -> None:
         """See BlockFile."""
         _write_all(self.fd, head)
+        self._events = GrowingEvents(self.fd, self.layout, len(head))
+
+    def news(self) -> Iterable[Events]:
+        """All events, read from the file. See BlockFile."""
+        return self._events.new() if self._events else ()
 
     def append(self, kind: int, payload: bytes) -> None:
         """See BlockFile."""

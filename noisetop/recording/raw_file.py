@@ -35,9 +35,8 @@ from noisetop.events.task_directory import DETAILS, Details, TaskDirectory
 from noisetop.events.trigger import UserStacks
 from noisetop.events.victim_time import ANY_TASK
 from noisetop.input import InputBytes, open_input
-from noisetop.recording.block_file import CUT_SHORT, Block, BlockFile, BlockReader, PlainBlockFile
+from noisetop.recording.block_file import CUT_SHORT, Block, BlockFile, BlockReader
 from noisetop.recording.damage import damage_told
-from noisetop.recording.growing_events import GrowingEvents
 from noisetop.recording.metadata_json import user_stacks_as_dict, user_stacks_from_dict
 from noisetop.recording.occurring_symbols import OccurringSymbols
 from noisetop.recording.prefetch import read_ahead
@@ -80,17 +79,14 @@ class ProcessReader(Protocol):
 class SpoolWriter:
     """Writes what the drain thread does not: the head, the symbols and the last block.
 
-    ``fd`` is open for reading. ``file`` writes to it: the tracer while it runs, as the descriptor
-    has one writer; None: this class, as nobody else does.
+    ``file``: the tracer while it runs, as the descriptor has one writer.
     """
 
-    def __init__(self, fd: int, layout: Layout, file: BlockFile | None = None) -> None:
-        self.fd = fd
+    def __init__(self, layout: Layout, file: BlockFile) -> None:
         self._layout = layout
-        self._file = file or PlainBlockFile(fd, layout)
+        self._file = file
         self._names: Names | None = None
         self._occurring = OccurringSymbols(layout)
-        self._events: GrowingEvents | None = None
         self._processes: ProcessReader | None = None
         self._user_stacks: StackReader | None = None
 
@@ -119,7 +115,6 @@ class SpoolWriter:
         self._file.write_head(whole)
         self._append_json({_HEAD_CHECKSUM: crc32c(whole)})
         self._names, self._processes, self._user_stacks = names, processes, user_stacks
-        self._events = GrowingEvents(self.fd, self._layout, len(whole))
 
     def write_names(self) -> None:
         """Writes the names of the functions that occur for the first time in what was written since
@@ -128,10 +123,10 @@ class SpoolWriter:
 
         Raises OSError when the file cannot be read or takes no more.
         """
-        if self._names is None or self._events is None:
+        if self._names is None:
             return
         addresses: list[int] = []
-        for events in self._events.new():
+        for events in self._file.news():
             addresses += self._occurring.new_addresses(events)
             self._note_processes(events)
         if symbols := self._names.symbols().subset(addresses) if addresses else SymbolTable():

@@ -44,7 +44,7 @@ class Snapshot:
     def write(self, fd: int) -> None:
         """Writes it to an empty file that is open for reading as well. Raises OSError."""
         file = PlainBlockFile(fd, self.layout)
-        writer = SpoolWriter(fd, self.layout, file)
+        writer = SpoolWriter(self.layout, file)
         writer.write_head(self.metadata, self.names, self.cpus)
         kinds = self.layout.block_kinds
         file.append(kinds["START"], self.start_ns.to_bytes(8, "little"))

@@ -17,7 +17,6 @@ from noisetop.counters.other_listeners import OTHER_LISTENERS
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.exporters import RecordingOutput, recording_output
 from noisetop.machine import system
-from noisetop.recording.noise_so_far import NoiseSoFar
 from noisetop.recording.open import SUFFIX
 from noisetop.recording.raw_file import SpoolWriter, read_spool
 from noisetop.recording.recording import Recording
@@ -42,8 +41,6 @@ class Capture:
     """Called once with what was recorded, when the output has its name."""
     worth_keeping: bool = False
     """Whether the spool file outlives an error."""
-    noise_so_far: NoiseSoFar = field(init=False)
-    """Of the events in the spool file; there is one from write_head() on."""
     _file: SpoolFile = field(init=False)
     _output: RecordingOutput = field(init=False)
     _writer: SpoolWriter = field(init=False)
@@ -84,7 +81,7 @@ class Capture:
 
     def write_head(self, tracer: Tracer) -> None:
         """Writes what must come before the first event. Raises NoisetopError."""
-        self._writer = SpoolWriter(self._file.fd, tracer.layout, tracer)
+        self._writer = SpoolWriter(tracer.layout, tracer)
         try:
             self._writer.write_head(
                 recording_metadata(tracer),
@@ -95,8 +92,6 @@ class Capture:
             )
         except OSError as error:
             raise NoisetopError(f"cannot write {self.spool}: {error.strerror}") from None
-        fd = self._file.fd
-        self.noise_so_far = NoiseSoFar(fd, tracer.layout, os.fstat(fd).st_size)
 
     def write_names(self) -> None:
         """See SpoolWriter.write_names()."""

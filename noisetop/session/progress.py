@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from noisetop.counters.losses import LOSSES
-from noisetop.recording.noise_so_far import NoiseSoFar
 from noisetop.text.units import format_clock, format_count, format_ns
 from noisetop.tracing.tracer import Tracer
 
@@ -31,11 +30,11 @@ def progress_text(elapsed_ns: int, event_count: int, noise_ns: int, dropped: int
 
 
 @contextmanager
-def progress_line(out: TextIO, tracer: Tracer, noise: NoiseSoFar) -> Iterator[Callable[[], None]]:
+def progress_line(out: TextIO, tracer: Tracer) -> Iterator[Callable[[], None]]:
     """Yields what to call now and then to bring the line up to date; removes it in the end.
 
-    Only figures that are in memory anyway are read: the losses, and the events in the file. Nothing
-    is written while the process is in the background of its terminal.
+    Only figures that are in memory anyway are read. Nothing is written while the process is in
+    the background of its terminal.
     """
     line = _Line(out)
     lost, lost_before = LOSSES.open(tracer), tracer.counters.at_start[LOSSES]
@@ -49,7 +48,7 @@ def progress_line(out: TextIO, tracer: Tracer, noise: NoiseSoFar) -> Iterator[Ca
         due_ns = now_ns + _INTERVAL_NS - _TOLERANCE_NS
         elapsed_ns = now_ns - tracer.start_ns
         dropped = LOSSES.between(lost_before, lost.read(), tracer.start_ns, now_ns).total
-        line.show(progress_text(elapsed_ns, tracer.event_count, noise.read(), dropped))
+        line.show(progress_text(elapsed_ns, tracer.event_count, tracer.noise_ns, dropped))
 
     try:
         yield update

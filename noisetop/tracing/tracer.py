@@ -503,6 +503,11 @@ class Tracer:
         self._session.append(kind, payload)
         self._check_spool()
 
+    def news(self) -> Iterable[Events]:
+        """Of the events that went to the recording since the last call those that name something
+        for the first time."""
+        yield np.frombuffer(self._session.news(), self.layout.event)
+
     def _check_spool(self) -> None:
         if self.spool_errno:
             raise OSError(self.spool_errno, os.strerror(self.spool_errno))
@@ -511,6 +516,11 @@ class Tracer:
     def spool_errno(self) -> int:
         """Why the recording cannot go on; 0: it can."""
         return self._session.counters()["spool_errno"]
+
+    @property
+    def noise_ns(self) -> int:
+        """Noise on all watched CPUs so far, without what is unattributed; of a recording only."""
+        return self._session.counters()["noise_ns"]
 
     @property
     def event_count(self) -> int:

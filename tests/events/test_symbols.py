@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from noisetop.events.symbols import SymbolTable, read_kallsyms
 
@@ -41,6 +43,18 @@ def test_of_several_names_it_is_the_first_however_it_is_found(asked_before: bool
         assert table.name(0xFFFF1004) == "one"
     assert table.name(0xFFFF2000) == "two"
     assert table.name(0xFFFF3000) == "three"
+
+
+@given(numbers=st.lists(st.integers(1, 50), min_size=1, max_size=20), ordered=st.booleans())
+def test_each_address_is_found_in_order_or_not(numbers: list[int], ordered: bool) -> None:
+    listed = sorted(numbers) if ordered else list(dict.fromkeys(numbers))
+    names = [f"f{place}" for place in range(len(listed))]
+    lines = (f"{number:016x} t {name}\n" for number, name in zip(listed, names, strict=True))
+    table = SymbolTable("".join(lines).encode(), complete=False)
+    first = dict(reversed(list(zip(listed, names, strict=True))))
+    assert {number: table.name(number) for number in range(51)} == {
+        number: first.get(number, f"{number:#x}") for number in range(51)
+    }
 
 
 @pytest.mark.parametrize("address", [b"0000000000000000", b"00000000"])

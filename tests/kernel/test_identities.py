@@ -17,7 +17,7 @@ from noisetop.counters.left_out import CHEAP, LEFT_OUT, LOCAL, NO_BUDGET, TIMERS
 from noisetop.counters.losses import LOSSES
 from noisetop.counters.overhead import OVERHEAD
 from noisetop.counters.unavailable import UNAVAILABLE
-from noisetop.events.interruption import Flag, Interruptions, Source
+from noisetop.events.interruption import UNATTRIBUTED, Flag, Interruptions, Source
 from noisetop.events.trigger import Trigger
 from noisetop.machine import system
 from noisetop.machine.proc_interrupts import softirq_names
@@ -54,6 +54,8 @@ class Loaded:
     recording: Recording
     table: Interruptions
     live: Summary
+    told_ns: int
+    """Noise that the drain thread told of the recording."""
     before: tuple[books.Books, books.Books]
     after: tuple[books.Books, books.Books]
     slices_of_init: int
@@ -94,7 +96,7 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
                 programs=programs,
             )
         )
-        writer = SpoolWriter(file.fileno(), tracer.layout, tracer)
+        writer = SpoolWriter(tracer.layout, tracer)
         about = LEFT_OUT.to_file(tracer.left_out)
         metadata = {**system.describe(), "own_pid": tracer.own_pid, **about}
         writer.write_head(metadata, tracer.names, cpus)
@@ -122,6 +124,7 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         after_too = books.everything()
         live.add(tracer.read())
         slices = books.slices_of_init() - slices
+        noise_ns = tracer.noise_ns
         counters = tracer.window_counters()
         writer.write_end(tracer.end_ns, counters, "")
         summary = live.summary(
@@ -130,7 +133,9 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         )  # fmt: skip
     recording = read_spool(path)
     table = np.concatenate(list(recording.chunks()))
-    return Loaded(recording, table, summary, (before, before_too), (after, after_too), slices)
+    return Loaded(
+        recording, table, summary, noise_ns, (before, before_too), (after, after_too), slices
+    )
 
 
 def count(loaded: Loaded, cpu: int, *names: str, level: int | None = None) -> int:
@@ -284,6 +289,21 @@ def alike(
         longest = max(max_ns, one.max_ns)
         figures[trigger] = (count + one.count, net_ns + one.net_ns, longest)
     return figures
+
+
+def test_the_noise_so_far_is_that_of_the_recording(loaded: Loaded) -> None:
+    """What no event accounts for is known only once it is over."""
+    summary = summary_of(loaded.recording)
+    accounted = [
+        one.net_ns for cpu in summary.cpus for one in cpu.sources if one.source != UNATTRIBUTED
+    ]
+    assert loaded.told_ns == sum(accounted)
+
+
+def test_every_function_has_its_name(loaded: Loaded) -> None:
+    """Only what is said for the first time is looked at while a recording grows."""
+    functions = [one.path[-1] for one in loaded.sources if one.noise_class in ("timer", "ipi")]
+    assert [name for name in functions if name.startswith("0x")] == []
 
 
 def test_live_equals_recorded(loaded: Loaded) -> None:

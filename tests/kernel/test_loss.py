@@ -39,7 +39,7 @@ def test_nothing_is_lost_at_the_promised_rate(tmp_path: Path) -> None:
         path.open("w+b", buffering=0) as file,
         Tracer(Target(cpus), spool_fd=file.fileno(), keep_batches=False) as tracer,
     ):
-        writer = SpoolWriter(file.fileno(), tracer.layout, tracer)
+        writer = SpoolWriter(tracer.layout, tracer)
         writer.write_head({}, tracer.names, cpus)
         tracer.start_window()
         fastest = fastest_second(tracer)

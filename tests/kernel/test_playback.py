@@ -49,7 +49,7 @@ def watched(path: Path) -> list[Sample]:
         tracer = stack.enter_context(
             Tracer(Target((CPU,)), spool_fd=file.fileno(), housekeeping=housekeeping)
         )
-        writer = SpoolWriter(file.fileno(), tracer.layout, tracer)
+        writer = SpoolWriter(tracer.layout, tracer)
         about = {"own_pid": tracer.own_pid, "victims": tracer.target.victims}
         metadata = {**system.describe(), **about}
         writer.write_head(metadata, tracer.names, (CPU,), tracer.processes)

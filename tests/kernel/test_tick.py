@@ -67,7 +67,7 @@ def test_counts_of_attempts_equal_the_kernels(tmp_path: Path) -> None:
         Tracer(Target(CPUS), spool_fd=file.fileno(), samples_cost=False) as tracer,
     ):
         theirs = _Counters(stack)
-        writer = SpoolWriter(file.fileno(), tracer.layout, tracer)
+        writer = SpoolWriter(tracer.layout, tracer)
         writer.write_head({}, tracer.names, CPUS)
         before = theirs.read()
         tracer.start_window()

@@ -147,7 +147,7 @@ def test_who_the_tasks_are_is_written_while_it_grows(path: Path) -> None:
     name["comm"], name["flags"] = b"ls", FLAGS["NAME"]
     with path.open("w+b", buffering=0) as file:
         blocks = PlainBlockFile(file.fileno(), layout())
-        writer = SpoolWriter(file.fileno(), layout(), blocks)
+        writer = SpoolWriter(layout(), blocks)
         writer.write_head({"own_pid": 7}, names(), (2,), Lookup())
         blocks.append(layout().block_kinds["EVENTS"], name.tobytes())
         writer.write_names()
@@ -284,7 +284,7 @@ def test_blocks_of_a_later_version_are_passed_over(path: Path) -> None:
 def test_blocks_begin_at_a_multiple_of_eight(path: Path) -> None:
     for host in ("a", "ab", "abcdefgh"):
         with path.open("w+b") as file:
-            writer = SpoolWriter(file.fileno(), layout())
+            writer = SpoolWriter(layout(), PlainBlockFile(file.fileno(), layout()))
             writer.write_head({"host": host}, names(), (0,))
         head_bytes = path.read_bytes().index(b"\n", len(MAGIC)) + 1
         assert head_bytes % 8 == 0

@@ -36,16 +36,13 @@ def tracer() -> Any:
     return SimpleNamespace(
         start_ns=START_NS,
         event_count=1_230,
+        noise_ns=5_600_000,
         cpus=(1,),
         counters=SimpleNamespace(at_start={LOSSES: Losses(recursion_misses=3)}),
         cpu_counters=lambda field, enum: {1: {"ring_full": 1}},
         totals=lambda: {"lost_batch": 0, "lost_spool": 2},
         recursion_misses=lambda: 4,
     )
-
-
-def noise() -> Any:
-    return SimpleNamespace(read=lambda: 5_600_000)
 
 
 def test_text() -> None:
@@ -61,7 +58,7 @@ def test_it_is_rewritten_once_a_second_within_the_terminal_and_removed(
     master, out = terminal
     clock = SimpleNamespace(now=START_NS)
     monkeypatch.setattr(time, "monotonic_ns", lambda: clock.now)
-    with progress_line(out, tracer(), noise()) as update:
+    with progress_line(out, tracer()) as update:
         for _ in range(5):  # five calls in two seconds
             update()
             clock.now += SECOND_NS // 2
@@ -75,7 +72,7 @@ def test_it_is_rewritten_once_a_second_within_the_terminal_and_removed(
 
 def test_without_an_update_nothing_is_written(terminal: tuple[int, TextIO]) -> None:
     master, out = terminal
-    with progress_line(out, tracer(), noise()):
+    with progress_line(out, tracer()):
         pass
     with pytest.raises(BlockingIOError):
         os.read(master, 1)
@@ -85,5 +82,5 @@ def test_a_terminal_that_is_gone_does_not_matter() -> None:
     master, slave = os.openpty()
     with os.fdopen(slave, "w") as out:
         os.close(master)
-        with progress_line(out, tracer(), noise()) as update:
+        with progress_line(out, tracer()) as update:
             update()
