@@ -54,6 +54,13 @@ static void pick(struct news *n, const struct noise_event *event, const struct n
 	n->seen[set][n->next[set]++ % NEWS_WAYS] = *key;
 }
 
+/* Whether it may name a function: kernel addresses are those of the upper half. */
+static bool names_function(const struct noise_event *event)
+{
+	return event->flags & NOISE_FLAG_TRIGGER ||
+	       (!(event->flags & NO_INTERVAL) && event->id >> 63);
+}
+
 void news__look(struct news *n, const struct noise_event *events, size_t count)
 {
 	for (const struct noise_event *event = events; event < events + count; event++) {
@@ -64,8 +71,10 @@ void news__look(struct news *n, const struct noise_event *events, size_t count)
 		if (!(event->flags & NO_INTERVAL) && event->victim_tid &&
 		    (event->level & ~MARKS) != NOISE_LEVEL_SIDE)
 			n->noise_ns += event->net_ns;
+		if (!names_function(event))
+			continue;
 		struct news_key key = key_of(event);
-		if (!(event->flags & NOISE_FLAG_WAIT) && !is_seen(n, &key))
+		if (!is_seen(n, &key))
 			pick(n, event, &key);
 	}
 }

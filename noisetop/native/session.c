@@ -507,9 +507,8 @@ static PyMethodDef methods[] = {
 	{"read", session_read, METH_NOARGS,
 	 "read() -> memoryview\n\nstruct noise_event[] since the last call, up to now."},
 	{"news", session_news, METH_NOARGS,
-	 "news() -> bytes\n\nstruct noise_event[] of the recording that name something for the "
-	 "first "
-	 "time, since the last call."},
+	 "news() -> bytes\n\nstruct noise_event[] since the last call that are the first to name "
+	 "something."},
 	{"cpu_counters", session_cpu_counters, METH_NOARGS,
 	 "cpu_counters() -> bytes\n\nstruct noise_cpu_counters[], one per CPU: since the window "
 	 "started."},
