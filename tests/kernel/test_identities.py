@@ -54,8 +54,8 @@ class Loaded:
     recording: Recording
     table: Interruptions
     live: Summary
-    told_ns: int
-    """Noise that the drain thread told of the recording."""
+    counted_noise_ns: int
+    """What the drain thread counted, for the progress line."""
     before: tuple[books.Books, books.Books]
     after: tuple[books.Books, books.Books]
     slices_of_init: int
@@ -297,7 +297,7 @@ def test_the_noise_so_far_is_that_of_the_recording(loaded: Loaded) -> None:
     accounted = [
         one.net_ns for cpu in summary.cpus for one in cpu.sources if one.source != UNATTRIBUTED
     ]
-    assert loaded.told_ns == sum(accounted)
+    assert loaded.counted_noise_ns == sum(accounted)
 
 
 def test_every_function_has_its_name(loaded: Loaded) -> None:
