@@ -6,8 +6,8 @@ The dashboard, the flight recorder with ``--worst`` and the exporter watch the l
 while tasks under ever new names take it. Every minute each of them is measured, and the recorder is
 asked for a snapshot: its ``started`` and its first moment, which is CLOCK_MONOTONIC, say what
 CLOCK_REALTIME was, and that is compared with what it is. Prints a line for each minute and a
-verdict for each limit; exits with 1 where one does not hold. With ``--output`` the same is written
-as Markdown.
+verdict for each limit; exits with 1 where one does not hold. How busy
+the CPUs were is told as well. With ``--output`` the same is written as Markdown.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from bench.tmux import Tmux, in_tmux
 from bench.verdict import Limit, conclude
 from noisetop.counters.losses import LOSSES
 from noisetop.errors import NoisetopError
+from noisetop.machine.stolen_time import cpu_ticks
 from noisetop.recording.open import open_recording
 from noisetop.summary.recorded import summary_of
 from noisetop.text.units import parse_duration
@@ -59,6 +60,10 @@ _DRIFT_MS = 2.0
 _ASKED = "asked-*.noisetop"
 """Snapshots that were asked for; the worst moments stay."""
 _LOST = re.compile(r"lost (\d+)")
+_IDLE, _IOWAIT, _GUEST = 3, 4, 8
+"""Columns of /proc/stat; what guests take is a part of user and nice."""
+Ticks = dict[int, tuple[int, ...]]
+"""All columns by CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +219,16 @@ class Soak:
         return [*found, Limit("drift of the clock", drift_ms, _DRIFT_MS, "ms")]
 
 
+def busy_line(before: Ticks, after: Ticks) -> str:
+    """What the CPUs did between two readings of /proc/stat, whoever kept them busy."""
+    shares = []
+    for cpu in sorted(before):
+        ticks = np.subtract(after[cpu], before[cpu])[:_GUEST]
+        share = 1 - (ticks[_IDLE] + ticks[_IOWAIT]) / max(ticks.sum(), 1)
+        shares.append(f"CPU {cpu} {share:.0%}")
+    return f"busy: {', '.join(shares)}"
+
+
 _HEAD = "minute  dashboard: MiB fds thr lost  recorder: same  exporter: same  clock error ms"
 
 
@@ -228,15 +243,20 @@ def soak(seconds: float, tell: list[str]) -> list[Limit]:
         dashboard = stack.enter_context(in_tmux(folder, [program, "-c", str(cpu)], _SIZE))
         stack.enter_context(load(STORM, cpu))
         run = Soak(dashboard, recorder, exporter_pid)
-        began = time.monotonic()
+        began, ticks = time.monotonic(), _cpu_ticks()
         _say(_HEAD, tell)
         for minute in range(1, int(seconds / _MINUTE_S) + 1):
             time.sleep(max(0.0, began + minute * _MINUTE_S - time.monotonic()))
             run.look()
             _say(run.line(), tell)
+        _say(busy_line(ticks, _cpu_ticks()), tell)
         last = run.recorder.end()
         run.courses[1].rows.append(measured_end(run.courses[1].rows[-1], last))
     return run.limits()
+
+
+def _cpu_ticks() -> Ticks:
+    return cpu_ticks(Path("/proc/stat").read_text())
 
 
 def measured_end(before: Measured, lost: int) -> Measured:
@@ -254,7 +274,7 @@ def report(lines: Sequence[str], limits: Sequence[Limit]) -> str:
     verdicts = "\n".join(f"- {one.line()}" for one in limits)
     table = "\n".join(f"    {line}" for line in lines)
     return (
-        f"# A soak of {len(lines) - 1} minutes\n\n"
+        f"# A soak of {len(lines) - 2} minutes\n\n"
         f"{machine_line(describe_machine())} Written by `python -m bench.soak`.\n\n"
         f"{verdicts}\n\n{table}\n"
     )
