@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,10 +59,11 @@ _DRIFT_MS = 2.0
 """A recording tells its start to a millisecond."""
 _ASKED = "asked-*.noisetop"
 """Snapshots that were asked for; the worst moments stay."""
-_LOST = re.compile(r"lost (\d+)")
+_LOST = re.compile(r"(?i)\blost ([\d.]+)([kMG]?)")
+_FACTORS = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 _IDLE, _IOWAIT, _GUEST = 3, 4, 8
 """Columns of /proc/stat; what guests take is a part of user and nice."""
-Ticks = dict[int, tuple[int, ...]]
+Ticks = Mapping[int, Sequence[int]]
 """All columns by CPU."""
 
 
@@ -170,11 +171,11 @@ def clock_error_ms(snapshot: Path) -> tuple[float, int]:
 
 
 def lost_on(screen: str) -> int:
-    """Records that the dashboard tells as lost. Raises NoisetopError."""
+    """Records that the dashboard tells as lost, to three digits. Raises NoisetopError."""
     found = _LOST.search(screen)
     if found is None:
-        raise NoisetopError("the dashboard tells no losses: look at what it said")
-    return int(found[1])
+        raise NoisetopError(f"the dashboard tells no losses:\n{screen}")
+    return int(float(found[1]) * _FACTORS[found[2]])
 
 
 @dataclass(slots=True)
@@ -224,8 +225,8 @@ def busy_line(before: Ticks, after: Ticks) -> str:
     shares = []
     for cpu in sorted(before):
         ticks = np.subtract(after[cpu], before[cpu])[:_GUEST]
-        share = 1 - (ticks[_IDLE] + ticks[_IOWAIT]) / max(ticks.sum(), 1)
-        shares.append(f"CPU {cpu} {share:.0%}")
+        busy = ticks.sum() - ticks[_IDLE] - ticks[_IOWAIT]
+        shares.append(f"CPU {cpu} {busy / max(ticks.sum(), 1):.0%}")
     return f"busy: {', '.join(shares)}"
 
 

@@ -19,6 +19,7 @@ from noisetop.counters.losses import LOSSES
 from noisetop.machine import system
 from noisetop.recording.open import open_recording
 from noisetop.summary.worst import WORST_KEPT, summarize_with_worst, with_external
+from tests.kernel.loads import Workload
 from tests.kernel.program import PATIENCE_S, PROGRAM, bpftool, held, run, started, wait_for
 from tests.kernel.provoked import favoured
 
@@ -74,15 +75,28 @@ def spike() -> Iterator[Spike]:
 
 
 @contextlib.contextmanager
-def recorder(*options: str | Path) -> Iterator[subprocess.Popen[str]]:
-    """Beside a victim that never sleeps, under a steady load of interrupts."""
+def victim() -> Iterator[Workload]:
+    """Never sleeps, under a steady load of interrupts."""
     with favoured(CPU, HOUSE, "membarrier:1000:0") as load:
         load.begin()
-        with started(
-            "record", "-p", str(load.pid), "-c", str(CPU), "--keep", "400ms", "--after", "300ms",
-            *options, until="watching",
-        ) as process:  # fmt: skip
-            yield process
+        yield load
+
+
+def recorder_of(
+    load: Workload, *options: str | Path
+) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
+    """Keeps a little of what happens to the victim."""
+    return started(
+        "record", "-p", str(load.pid), "-c", str(CPU), "--keep", "400ms", "--after", "300ms",
+        *options, until="watching",
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def recorder(*options: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """Beside a victim of its own."""
+    with victim() as load, recorder_of(load, *options) as process:
+        yield process
 
 
 def pause(seconds: float) -> None:
@@ -173,16 +187,20 @@ def test_a_threshold_ends_the_run_with_the_culprit(tmp_path: Path) -> None:
 
 
 def test_a_wait_and_a_sum_and_a_source_end_it_as_well(tmp_path: Path) -> None:
-    for number, options in enumerate(
-        (["--stop-wait", "10ms"], ["-S", "15000", "-T", "5000"], ["--stop-source", "thread/spike*"])
-    ):
-        output = tmp_path / f"{number}.noisetop"
-        with spike() as one, recorder(*options, "-o", output) as process:
-            one.strike()
+    ends = (["--stop-wait", "10ms"], ["-S", "15000", "-T", "5000"], ["--stop-source", "thread/s*"])
+    with spike() as one, victim() as load, contextlib.ExitStack() as stack:
+        running = {
+            tmp_path / f"{number}.noisetop": stack.enter_context(
+                recorder_of(load, *options, "-o", tmp_path / f"{number}.noisetop")
+            )
+            for number, options in enumerate(ends)
+        }
+        one.strike()
+        for output, process in running.items():
             status, said = ended(process)
-        assert status == 3, (options, said)
-        assert "spike" in said, (options, said)
-        assert output.exists()
+            assert status == 3, (process.args, said)
+            assert "spike" in said, (process.args, said)
+            assert output.exists()
 
 
 def test_a_gap_that_a_probe_sees_ends_it_with_the_culprit(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -44,33 +45,35 @@ while [ $i -lt 2000000 ]; do i=$((i + 1)); done
 SUDO = f"""#!/bin/sh
 SUDO_UID={NOBODY} SUDO_GID={NOBODY} SUDO_USER=nobody exec "$@"
 """
+Done = subprocess.CompletedProcess[str]
 SAYS = ["-S", "2", "--on-threshold"]
-rtla = pytest.mark.parametrize(
-    ("options", "status", "output"),
-    [
-        ([*SAYS, "shell,command=echo said"], 3, "said\n"),
-        (["-s", "2", "--on-threshold", "shell,command=echo said"], 3, "said\n"),
-        (["-S", "2", "-T", "1", "--on-threshold", "shell,command=echo said"], 3, "said\n"),
-        (
-            [*SAYS, "shell,command=echo -n 1", "--on-threshold", "shell,command=echo 2"],
-            3,
-            "12\n",
-        ),
-        (
-            [*SAYS, "shell,command=echo -n one; false", "--on-threshold", "shell,command=echo two"],
-            3,
-            "one",
-        ),
-        (["-d", "1s", "--on-end", "shell,command=echo said"], 0, "said\n"),
-        (["-s", "1000000", "-d", "1s", "--on-threshold", "shell,command=echo said"], 0, ""),
-        (
-            [*SAYS, "shell,command=echo said", "--on-threshold", "continue", "-d", "3s"],
-            0,
-            "said\n",
-        ),
-    ],
-    ids=["total", "single", "counted", "several", "failed", "end", "not-reached", "continued"],
-)
+RTLA = {
+    "total": ([*SAYS, "shell,command=echo said"], 3, "said\n"),
+    "single": (["-s", "2", "--on-threshold", "shell,command=echo said"], 3, "said\n"),
+    "counted": (["-S", "2", "-T", "1", "--on-threshold", "shell,command=echo said"], 3, "said\n"),
+    "several": (
+        [*SAYS, "shell,command=echo -n 1", "--on-threshold", "shell,command=echo 2"],
+        3,
+        "12\n",
+    ),
+    "failed": (
+        [*SAYS, "shell,command=echo -n one; false", "--on-threshold", "shell,command=echo two"],
+        3,
+        "one",
+    ),
+    "end": (["-d", "1s", "--on-end", "shell,command=echo said"], 0, "said\n"),
+    "not-reached": (
+        ["-s", "1000000", "-d", "1s", "--on-threshold", "shell,command=echo said"],
+        0,
+        "",
+    ),
+    "continued": (
+        [*SAYS, "shell,command=echo said", "--on-threshold", "continue", "-d", "3s"],
+        0,
+        "said\n",
+    ),
+}
+"""Options, status and output of each."""
 
 
 @contextlib.contextmanager
@@ -111,7 +114,7 @@ def folder() -> Iterator[Path]:
         yield path
 
 
-def done(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def done(command: str, folder: Path) -> Done:
     return subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
@@ -144,14 +147,22 @@ def test_the_build_of_the_page_fails_with_the_name_of_the_culprit(folder: Path) 
     assert {name for name, text in told.items() if "culprit" not in text} == set(), told
 
 
-@rtla
-def test_what_users_of_rtla_type(
-    options: list[str], status: int, output: str, tmp_path: Path
-) -> None:
-    """As its manual and its tests have it for ``rtla osnoise``, and ends as they say."""
-    with favoured(CPU, HOUSE, "membarrier:1000:0") as load:
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Done]:
+    """What came of the commands in RTLA, which run at the same time under one load."""
+
+    def typed_one(options: list[str]) -> Done:
+        return run("record", "-c", str(CPU), *options, cwd=tmp_path_factory.mktemp("rtla"))
+
+    with favoured(CPU, HOUSE, "membarrier:1000:0") as load, ThreadPoolExecutor(len(RTLA)) as pool:
         load.begin()
-        found = run("record", "-c", str(CPU), *options, cwd=tmp_path)
+        return dict(zip(RTLA, pool.map(typed_one, (one[0] for one in RTLA.values())), strict=True))
+
+
+@pytest.mark.parametrize("name", RTLA)
+def test_what_users_of_rtla_type(name: str, typed: dict[str, Done]) -> None:
+    """As its manual and its tests have it for ``rtla osnoise``, and ends as they say."""
+    (options, status, output), found = RTLA[name], typed[name]
     said = output * max(found.stdout.count("said"), 1) if "continue" in options else output
     assert (found.returncode, found.stdout) == (status, said), found.stderr
 
@@ -179,21 +190,23 @@ def test_the_commands_of_the_page_about_the_flight_recorder(folder: Path) -> Non
     worst, bursts, threshold, gap, actions, asked = [
         re.sub(r"-c 2(-3)?\b", f"-c {CPU}", command) for command in commands
     ]
-    with favoured(CPU, HOUSE, "membarrier:1000:0") as load, culprit():
+    at_once = [f"{one} -d 2s" for one in (worst, bursts, actions)] + [threshold]
+    with (
+        favoured(CPU, HOUSE, "membarrier:1000:0") as load,
+        culprit(),
+        ThreadPoolExecutor(len(at_once)) as pool,
+    ):
         load.begin()
-        assert done(f"{worst} -d 2s", folder).returncode == 0
-        assert done(f"{bursts} -d 2s", folder).returncode == 0
-        assert done(threshold, folder).returncode == 3
+        found = list(pool.map(lambda one: done(one, folder), at_once))
         assert done(gap, folder).returncode == 3
-        repeated = done(f"{actions} -d 2s", folder)
+    assert [one.returncode for one in found] == [0, 0, 0, 3], found
     index = json.loads((folder / "worst/index.json").read_text())
     assert ["thread", "culprit"] in [one["source"] for one in index]
     periods = json.loads((folder / "bursts/index.json").read_text())
     assert {one["duration_ns"] for one in periods} == {10_000_000 - 1}
     assert (folder / "spike.noisetop").exists()
     assert (folder / "gap.noisetop").exists()
-    assert repeated.returncode == 0, repeated.stderr
-    assert list(folder.glob("2*.noisetop")), repeated.stderr
+    assert list(folder.glob("2*.noisetop")), found
     os.mkfifo(folder / "ctl")
     os.mkfifo(folder / "ack")
     done(f"{asked} -d 1m & (echo mark here; echo snapshot; echo stop) > ctl; cat ack; wait", folder)
