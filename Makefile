@@ -21,9 +21,9 @@ UNCHANGED := $(and $(VENV_WORKS),$(shell [ "$$(cat $(BUILT) 2>/dev/null)" = '$(S
 ROOT := $(filter 0,$(shell id -u))
 # Under sudo nothing of root's is to stay behind in the user's folder.
 AS_ROOT := $(if $(ROOT),env,sudo env PYTHONDONTWRITEBYTECODE=1)
-# What needs neither kernel, browser nor network runs side by side; so do those tests of the kernel that measure
-# nothing. The others run one by one. With worksteal a worker keeps the tests of a file, and what they share. What a
-# part has no tests in is not read: each worker would import all of it.
+# What needs neither kernel, browser nor network runs side by side, and beside it those tests of the kernel that measure
+# nothing: these mostly wait. The others run one by one. With worksteal a worker keeps the tests of a file, and what they
+# share. What a part has no tests in is not read: each worker would import all of it.
 PURE_TESTS := $(BIN)/pytest -n auto --dist worksteal --ignore=tests/kernel \
 	-m 'not kernel and not viewer and not packaging' $(ARGS)
 KERNEL_TESTS := $(BIN)/pytest -o testpaths=tests/kernel -p no:cacheprovider -m 'kernel and not packaging and not story and
@@ -51,16 +51,13 @@ endif
 test: $(TOOLS) ## the tests that this machine can run, those of the kernel among them: make test ARGS="-k summary"
 	@packaging/prepare test
 	@$(KEEP); \
-	memory=$$(mktemp -d /dev/shm/noisetop-test.XXXXXX 2>/dev/null || mktemp -d); \
+	with=; [ -n '$(ROOT)' ] || ! { sudo -n true || sudo -v; } 2>/dev/null || with='$(WITH_KERNEL)'; \
+	said=$$(mktemp); memory=$$(mktemp -d /dev/shm/noisetop-test.XXXXXX 2>/dev/null || mktemp -d); \
+	$$with $(SIDE_BY_SIDE) >"$$said" 2>&1 & beside=$$!; \
 	keep env TMPDIR=$$memory $(WRITE_BYTECODE) $(PURE_TESTS); \
-	rm -rf "$$memory"; \
-	if [ -z '$(ROOT)' ] && { sudo -n true 2>/dev/null || sudo -v 2>/dev/null; }; then \
-		keep $(WITH_KERNEL) $(SIDE_BY_SIDE); \
-		keep $(WITH_KERNEL) $(ONE_BY_ONE); \
-	else \
-		keep $(SIDE_BY_SIDE); \
-		keep $(ONE_BY_ONE); \
-	fi; \
+	keep wait $$beside; \
+	cat "$$said"; rm -rf "$$memory" "$$said"; \
+	keep $$with $(ONE_BY_ONE); \
 	exit $$status
 
 .PHONY: test-kernel

@@ -7,6 +7,7 @@ import ctypes
 import gc
 import os
 import platform
+import signal
 import struct
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -41,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported: @settings takes what it does not name from the profile."""
+    _hear_interrupts()
     try:
         from hypothesis import settings
     except ImportError:  # in a guest, which runs tests of the kernel only
@@ -49,6 +51,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # How long one takes says more about the machine.
     settings.register_profile("noisetop", max_examples=count, deadline=None)
     settings.load_profile("noisetop")
+
+
+def _hear_interrupts() -> None:
+    """A job in the background ignores what a terminal's keys send, and so would what it starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -62,7 +62,7 @@ PARTS = {
     "packaging": Part(
         (
             *("packaging", "Makefile", "pyproject.toml", "bpf/CMakeLists.txt", ".ci/run"),
-            *("noisetop/native", "tests/packaging"),
+            *("noisetop/native", "tests/packaging", "tests/kernel/test_exporter.py"),
             # The board's queries are asked of these metrics, and Spark answers these questions.
             *("noisetop/metrics", "noisetop/fleet"),
         ),

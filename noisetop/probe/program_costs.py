@@ -25,7 +25,7 @@ from noisetop.tracing.tracer import Tracer, program_names
 _SLICE_S = 0.005
 _SLICES, _IDLE_SLICES, _PACKET_SLICES = 6, 2, 4
 """The median of some slices, as the time that a hypervisor takes in a run counts as the run's."""
-_FEWEST_SLICES = 3
+_FEWEST_SLICES, _MOST_SLICES = 3, 60
 _FEWEST_RUNS, _OWN_SHARE = 10, 0.5
 """In a slice, and of all runs in it, at least: what others do is not the same in each slice."""
 _SPIN_NS, _TIMER_NS = 40_000, 10_000
@@ -58,8 +58,9 @@ def program_costs(
 ) -> dict[str, float | None]:
     """ns per run of those of the programs that this kernel takes; None: it did not run often.
 
-    Takes 0.2 to 0.4 s. Interrupts ``cpu``, and for the programs in ``sent`` does so from another of
-    ``cpus``; without one they are not measured. Raises NoisetopError.
+    Takes 0.2 to 0.4 s, and longer where others keep the load from running. Interrupts ``cpu``, and
+    for the programs in ``sent`` does so from another of ``cpus``; without one they are not
+    measured. Raises NoisetopError.
     """
     others = tuple(one for one in cpus if one != cpu)
     own = others or (cpu,)
@@ -86,6 +87,8 @@ def program_costs(
         idle = list(_slices(tracer, _IDLE_SLICES))
         _begin(process)
         interrupted = list(_slices(tracer, _SLICES))
+        while len(interrupted) < _MOST_SLICES and not settled(idle, interrupted, programs):
+            interrupted += _slices(tracer, _SLICES)
         process.stop()
         idle += _slices(tracer, _IDLE_SLICES)
         sending = list(_slices(tracer, _PACKET_SLICES, _send_packets))
@@ -141,10 +144,29 @@ def costs_of(
     idle: Sequence[Slice], loaded: Sequence[Slice], programs: Collection[str]
 ) -> dict[str, float | None]:
     """See program_costs(). ``idle`` are the slices without the load, and there is one at least."""
-    return {name: _cost_of(name, idle, loaded) for name in idle[0].runs if name in programs}
+    return {
+        name: median(found) if len(found) >= _FEWEST_SLICES else None
+        for name, found in _found(idle, loaded, programs)
+    }
 
 
-def _cost_of(name: str, idle: Sequence[Slice], loaded: Sequence[Slice]) -> float | None:
+def settled(idle: Sequence[Slice], loaded: Sequence[Slice], programs: Collection[str]) -> bool:
+    """Whether more slices would tell no more programs: the load ran, and what it did not make run
+    in three slices it made run in none."""
+    counts = {len(found) for _, found in _found(idle, loaded, programs)}
+    return max(counts, default=0) >= _FEWEST_SLICES and not counts & set(range(1, _FEWEST_SLICES))
+
+
+def _found(
+    idle: Sequence[Slice], loaded: Sequence[Slice], programs: Collection[str]
+) -> Iterator[tuple[str, list[float]]]:
+    """By program: ns per run in each slice that tells it."""
+    for name in idle[0].runs:
+        if name in programs:
+            yield name, _in_slices(name, idle, loaded)
+
+
+def _in_slices(name: str, idle: Sequence[Slice], loaded: Sequence[Slice]) -> list[float]:
     idle_runs, idle_ns = (
         median(one.runs[name][which] / one.duration_ns for one in idle) for which in range(2)
     )
@@ -155,4 +177,4 @@ def _cost_of(name: str, idle: Sequence[Slice], loaded: Sequence[Slice]) -> float
         own_ns = took_ns - idle_ns * one.duration_ns
         if own_runs >= max(_FEWEST_RUNS, _OWN_SHARE * runs) and own_ns > 0:
             found.append(own_ns / own_runs)
-    return median(found) if len(found) >= _FEWEST_SLICES else None
+    return found

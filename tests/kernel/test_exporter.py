@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -301,7 +300,7 @@ def test_a_port_that_is_taken_is_told_before_anything_is_traced() -> None:
         assert time.monotonic() - start < 30
 
 
-@pytest.mark.skipif(not shutil.which("prometheus"), reason="takes the package prometheus")
+@pytest.mark.packaging
 def test_a_prometheus_scrapes_it_under_load(tmp_path: Path) -> None:
     """For some seconds; NOISETOP_SCRAPE_S=120 in the environment makes it two minutes. How long a
     scrape takes is told by the shortest: others use this machine as well."""
@@ -333,7 +332,7 @@ RULES = Path(__file__).parents[2] / "packaging/prometheus/noisetop.rules.yml"
 LOAD = ("sh", "-c", "while :; do :; done")
 
 
-@pytest.mark.skipif(not shutil.which("prometheus"), reason="takes the package prometheus")
+@pytest.mark.packaging
 def test_from_the_first_command_of_the_guide_to_the_first_alert(tmp_path: Path) -> None:
     """With the rules as they are, but for times that are sixty times as short: two programs that
     are bound to the CPU take its time from each other, and one of them is named."""

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -127,8 +126,6 @@ def done(command: str, folder: Path) -> Done:
         text=True,
         timeout=4 * PATIENCE_S,
         check=False,
-        # A shell cannot trap what it was started to ignore, as nohup has it in the background.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

@@ -32,7 +32,7 @@ SHORT_NS = 5_000_000
 EMULATED_STALL_NS = 20_000_000 if "NOISETOP_LOAD_SHARE" in os.environ else 0
 """So long an emulated CPU may stand still in all between the scheduler's look at its clock and
 ours: it waits for a CPU itself."""
-SKIPPED_NS = 50_000
+SKIPPED_NS = 100_000
 """The scheduler takes no new time for a switch that follows a wake-up at once: it counts what lies
 in between, with interrupts and tracers, for the one that is preempted and not for the one that is
 woken."""

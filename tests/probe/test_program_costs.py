@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisetop.probe.program_costs import Slice, costs_of
+from noisetop.probe.program_costs import Slice, costs_of, settled
 
 MS = 1_000_000
 NOTHING = Slice(MS, {"a": (0, 0)})
@@ -43,3 +43,26 @@ def test_what_cannot_be_told_is_none(idle: Slice, slices: list[Slice]) -> None:
 def test_only_programs_that_are_asked_for_and_loaded_are_told() -> None:
     assert costs_of([NOTHING], loaded(1, 2, 3), ()) == {}
     assert costs_of([NOTHING], loaded(1, 2, 3), ("a", "b")).keys() == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("slices", "is_settled"),
+    [
+        (loaded(100, 100, 100), True),
+        (loaded(100, 100), False),
+        (loaded(100, 100, 100, runs=3), False),  # others kept the load from running
+        ([*loaded(1, 1, 1, 1, runs=3), *loaded(100, 100, 100)], True),
+    ],
+)
+def test_it_goes_on_until_the_load_ran(slices: list[Slice], is_settled: bool) -> None:
+    assert settled([NOTHING], slices, PROGRAMS) == is_settled
+
+
+@pytest.mark.parametrize(("slices_of_b", "is_settled"), [(0, True), (1, False), (3, True)])
+def test_a_program_that_the_load_makes_run_is_waited_for(
+    slices_of_b: int, is_settled: bool
+) -> None:
+    ran = [50] * slices_of_b + [0] * (3 - slices_of_b)
+    slices = [Slice(MS, {"a": (50, 5_000), "b": (count, 100 * count)}) for count in ran]
+    nothing = Slice(MS, {"a": (0, 0), "b": (0, 0)})
+    assert settled([nothing], slices, ("a", "b")) == is_settled
