@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from bench.workloads import Place, Work, Workload, on_cpu, output_of, server
 
 _PORT = "16399"
-_REQUESTS = "60000"
+_REQUESTS = "200000"
 
 
 def parse(text: str) -> Work:
