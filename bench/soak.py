@@ -5,9 +5,9 @@ python -m bench.soak [--time 24h] [--output FILE]
 The dashboard, the flight recorder with ``--worst`` and the exporter watch the last CPU together,
 while tasks under ever new names take it. Every minute each of them is measured, and the recorder is
 asked for a snapshot: its ``started`` and its first moment, which is CLOCK_MONOTONIC, say what
-CLOCK_REALTIME was, and that is compared with what it is. Prints a line for each minute and a
-verdict for each limit; exits with 1 where one does not hold. How busy
-the CPUs were is told as well. With ``--output`` the same is written as Markdown.
+CLOCK_REALTIME was, and that is compared with what it is. Prints a line for each minute, how busy
+the CPUs were, and a verdict for each limit; exits with 1 where one does not hold. With ``--output``
+the same is written as Markdown.
 """
 
 from __future__ import annotations

@@ -187,7 +187,11 @@ def test_a_threshold_ends_the_run_with_the_culprit(tmp_path: Path) -> None:
 
 
 def test_a_wait_and_a_sum_and_a_source_end_it_as_well(tmp_path: Path) -> None:
-    ends = (["--stop-wait", "10ms"], ["-S", "15000", "-T", "5000"], ["--stop-source", "thread/s*"])
+    ends = (
+        ["--stop-wait", "10ms"],
+        ["-S", "15000", "-T", "5000"],
+        ["--stop-source", "thread/spike*"],
+    )
     with spike() as one, victim() as load, contextlib.ExitStack() as stack:
         running = {
             tmp_path / f"{number}.noisetop": stack.enter_context(
