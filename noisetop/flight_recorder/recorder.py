@@ -20,6 +20,7 @@ from noisetop.flight_recorder.retained import Retained
 from noisetop.flight_recorder.snapshot_files import Taken
 from noisetop.flight_recorder.window import Chunk, Window
 from noisetop.flight_recorder.writer import SnapshotWriter
+from noisetop.machine.allocation import HeapTrimmer
 from noisetop.machine.system import task_exists
 from noisetop.recording.moment import (
     ANY_CPU,
@@ -106,6 +107,7 @@ class FlightRecorder:
     _marks: list[dict[str, Any]] = field(default_factory=list)
     _open_checked_ns: int = 0
     _open_told: set[tuple[int, int]] = field(default_factory=set)
+    _heap: HeapTrimmer = field(default_factory=HeapTrimmer)
 
     def __post_init__(self) -> None:
         tracer, plan = self.tracer, self.plan
@@ -140,6 +142,7 @@ class FlightRecorder:
                 self._write_due()
         self._watch_open(chunk.until_ns)
         self._window.trim(needed_ns)
+        self._heap.trim(chunk.until_ns)
 
     def ask(self, name: str) -> None:
         """Writes the window as it is now. ``name``: who asked."""
