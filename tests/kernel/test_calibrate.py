@@ -40,7 +40,9 @@ def test_every_kind_is_told(stopper: Stopper) -> None:
     assert list(entries) == list(KINDS)
     for kind in ("timer", "call_function", "reschedule", "softirq", "switch", "fault"):
         assert entries[kind].cost.source == MEASURED, kind
-        assert entries[kind].cost.high_ns > 0, kind
+        cost = entries[kind].cost
+        # A softirq enters nothing: a few samples may tell no more than what it is at most.
+        assert (cost.high_ns if kind == "softirq" else cost.entry_ns) > 0, kind
     # A fault enters the kernel and no hypervisor; a softirq enters nothing at all.
     assert entries["fault"].cost.entry_ns < entries["timer"].cost.entry_ns
     assert entries["softirq"].cost.entry_ns < entries["timer"].cost.entry_ns
