@@ -10,6 +10,9 @@ import re
 import signal
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import NoReturn
 
 from noisetop.command_line.exit_statuses import SIGNAL_BASE
@@ -21,6 +24,15 @@ from noisetop.text.standard_streams import end_stdout, open_standard_streams
 from noisetop.version import version
 
 _INTERVAL = re.compile(r"\d")
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+class _EndedError(BaseException):
+    """A signal ends the process: raised so that what is open is closed first."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def _split_command(argv: list[str]) -> tuple[str, list[str]]:
@@ -52,7 +64,8 @@ def run(argv: list[str]) -> int:
         print(f"noisetop {version()}")
         return 0
     name, args = parse(argv)
-    return load_command(name).run(args)
+    with _signals_raised():
+        return load_command(name).run(args)
 
 
 def parse(argv: list[str]) -> tuple[str, argparse.Namespace]:
@@ -85,6 +98,9 @@ def main() -> NoReturn:
     open_standard_streams()
     try:
         status = _run_and_flush(sys.argv[1:])
+    except _EndedError as ended:
+        signal.raise_signal(ended.number)
+        status = SIGNAL_BASE + ended.number
     except NoisetopError as error:
         print(f"noisetop: {printable(str(error))}", file=sys.stderr)
         status = error.exit_code
@@ -97,6 +113,30 @@ def main() -> NoReturn:
         status = SIGNAL_BASE + signal.SIGINT
     end_stdout()
     sys.exit(status)
+
+
+@contextmanager
+def _signals_raised() -> Iterator[None]:
+    """Signals that would end the process in the block raise an error there, so that no temporary
+    file stays behind. A second one ends it at once. One that is ignored stays so."""
+    ending = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        back_to_default()
+        raise _EndedError(number)
+
+    def back_to_default() -> None:
+        for number in ending:
+            signal.signal(number, signal.SIG_DFL)
+
+    for number in ending:
+        signal.signal(number, leave)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as noisetop/__main__.py leaves it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        back_to_default()
 
 
 def _line_of(error: OSError) -> str:

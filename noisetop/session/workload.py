@@ -13,6 +13,7 @@ from noisetop.session.caller import Caller
 from noisetop.tracing.capabilities import SIGNALS, raised
 
 _NOT_FOUND, _NOT_RUN = 127, 126
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SIGNAL_BASE = 128  # what shells add to the number of the signal that ended a command
 
 
@@ -98,6 +99,9 @@ class Workload:
 
 def _wait_in_child(gate: int, gate_write: int, output_fd: int) -> None:
     """Until the gate opens; does not return where it is closed."""
+    for number in _ENDING:  # the handlers are those of the program that it was forked from
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     os.close(gate_write)
     if output_fd >= 0:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -21,6 +22,7 @@ _HANDLED = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 """The others end a program where it stands: what it was writing is left beside its name."""
 _PACKAGE = str(Path(noisetop.__file__).parent)
 _PATIENCE_S = 40
+_STEP_S = 0.1
 _LONGEST_S = 2.5
 RECORDINGS = (".noisetop", ".json", ".partial")
 
@@ -89,13 +91,30 @@ class Run:
         except subprocess.TimeoutExpired:
             self.process.send_signal(self.signal)
             self.signalled = True
-        try:
-            self.process.wait(_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return [f"it did not end within {_PATIENCE_S} s"]
+        found = [] if self.ends() else [f"it did not end in {_PATIENCE_S} s: {self.stuck_in()}"]
         self.kill()
-        return []
+        return found
+
+    def ends(self) -> bool:
+        """Waits for its end. Counted in short waits: while the hypervisor stops this machine its
+        clock goes on, and nothing else does."""
+        for _ in range(round(_PATIENCE_S / _STEP_S)):
+            try:
+                self.process.wait(_STEP_S)
+            except subprocess.TimeoutExpired:
+                continue
+            return True
+        return False
+
+    def stuck_in(self) -> str:
+        """What its threads are doing in the kernel."""
+        told = []
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+                calls = ", ".join((task / "stack").read_text().splitlines()[:8])
+                told.append(f"thread {task.name} in state {state}: {calls}")
+        return "; ".join(told)
 
     def kill(self) -> None:
         """It and the command that it ran."""
