@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import stat
 from pathlib import Path
 from typing import BinaryIO
@@ -39,22 +40,20 @@ class InputBytes:
 
     def __init__(self, file: BinaryIO) -> None:
         """Keeps the file open; ``file`` itself stays the caller's."""
-        self._fd = os.dup(file.fileno())
+        # It closes a descriptor without Python code. A finaliser is such code: Ctrl-C that comes
+        # then is lost.
+        self._file = select.epoll.fromfd(os.dup(file.fileno()))
         self._first = 0
         self._piece = b""
 
-    def __del__(self) -> None:
-        if hasattr(self, "_fd"):
-            os.close(self._fd)
-
     def __len__(self) -> int:
         """Its size now."""
-        return os.fstat(self._fd).st_size
+        return os.fstat(self._file.fileno()).st_size
 
     def at(self, offset: int, size: int) -> memoryview:
         """So many bytes, fewer where the file ends. Neighbors are read along. Raises OSError."""
         begin = offset - self._first
         if begin < 0 or begin + size > len(self._piece):
-            self._piece = os.pread(self._fd, max(size, _PIECE_BYTES), offset)
+            self._piece = os.pread(self._file.fileno(), max(size, _PIECE_BYTES), offset)
             self._first, begin = offset, 0
         return memoryview(self._piece)[begin : begin + size]

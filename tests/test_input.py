@@ -39,6 +39,20 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     listener.close()
 
 
+def test_what_reads_by_position_closes_its_descriptor_without_a_finaliser(tmp_path: Path) -> None:
+    """Ctrl-C in a finaliser would be lost."""
+    path = tmp_path / "a"
+    path.write_bytes(b"content")
+    before = {*Path("/proc/self/fd").iterdir()}
+    with path.open("rb") as file:
+        content = InputBytes(file)
+    assert bytes(content.at(3, 4)) == b"tent"
+    assert len(content) == 7
+    del content
+    assert {*Path("/proc/self/fd").iterdir()} == before
+    assert not hasattr(InputBytes, "__del__")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
