@@ -23,11 +23,12 @@ from noisetop.tracing.tracer import Tracer
 from noisetop.version import version
 from tests.kernel.loads import PATIENCE_S, Workload, stop
 from tests.kernel.provoked import attentive
+from tests.kernel.tracing import kernel_symbols
 
-PERIOD_S = 0.5
+PERIOD_S = 0.25
 SETTLING_S = 0.1
-ENOUGH = 10
-"""Interruptions or waits before a cause is judged."""
+ENOUGH = 20
+"""Interruptions or waits before a cause is judged: that none of them comes later is no chance."""
 OF_OTHERS = (
     *("other-program", "guest-threads", "container-service", "system-service", "own-threads"),
     *("disk-interrupt", "disk-completion", "filesystem", "noisetop-itself", "sleep-timer"),
@@ -161,8 +162,9 @@ def traced(
     """Attaches while all is quiet, then lets the load act until the context ends."""
     target = Target((cpu,), pid=load.pid)
     with Tracer(
-        target, stacks=True, faults=faults, housekeeping=(housekeeping,), samples_cost=False
-    ) as tracer:
+        target, stacks=True, faults=faults, housekeeping=(housekeeping,), samples_cost=False,
+        symbols=kernel_symbols(),
+    ) as tracer:  # fmt: skip
         tracer.start_window()
         with attentive():
             load.begin()

@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.in_process import PROGRAM as PROGRAM
 from tests.in_process import run_in_process
 
-_SLOWER = 5 if "NOISETOP_LOAD_SHARE" in os.environ else 1
+SLOWER = 5 if "NOISETOP_LOAD_SHARE" in os.environ else 1
 """An emulated machine starts programs as much more slowly."""
-PATIENCE_S = 30 * _SLOWER
+PATIENCE_S = 30 * SLOWER
 OWN_PROGRAM_NAME = "thread_switch"
 OWN_MAP_NAME = "noise_records"
 
@@ -28,7 +28,7 @@ def run(*arguments: str | Path, **options: object) -> subprocess.CompletedProces
         [PROGRAM, *arguments],
         capture_output=True,
         text=True,
-        timeout=60 * _SLOWER,
+        timeout=60 * SLOWER,
         check=False,
         **options,
     )
@@ -47,13 +47,25 @@ def started(*arguments: str | Path, until: str) -> Iterator[subprocess.Popen[str
     process = subprocess.Popen(
         [PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    try:
-        assert process.stderr
-        line = process.stderr.readline()
-        while until not in line:
-            assert line, f"it ended with {process.wait()} before it said '{until}'"
-            line = process.stderr.readline()
+    with ended_at_last(process):
+        wait_for_line(process, until)
         yield process
+
+
+def wait_for_line(process: subprocess.Popen[str], until: str) -> None:
+    """Waits until a line on its stderr holds ``until``."""
+    assert process.stderr
+    line = process.stderr.readline()
+    while until not in line:
+        assert line, f"it ended with {process.wait()} before it said '{until}'"
+        line = process.stderr.readline()
+
+
+@contextlib.contextmanager
+def ended_at_last(process: subprocess.Popen[str]) -> Iterator[None]:
+    """A process that does not outlive the block."""
+    try:
+        yield
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGKILL)

@@ -15,7 +15,8 @@ from noisetop.session.run_budget import RunBudget
 from noisetop.tracing.budget import MEASURED, SENT
 from noisetop.tracing.program_sets import COMPLETE, ProgramSet, program_set
 from noisetop.tracing.target import Target
-from tests.kernel.program import read, run
+from tests.kernel.forked import run
+from tests.kernel.program import read
 
 pytestmark = pytest.mark.kernel
 
@@ -48,6 +49,7 @@ def test_the_programs_of_a_timer_are_measured() -> None:
         assert all(costs[name] is None for name in SENT & costs.keys())
 
 
+@pytest.mark.side_by_side
 @pytest.mark.parametrize(("limit", "options"), [(GENEROUS, []), (TINY, ["budget"])])
 def test_what_comes_of_it_is_told(limit: str, options: list[str], tmp_path: Path) -> None:
     """On the screen before the run, in the report of the file, and in JSON."""

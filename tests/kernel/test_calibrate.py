@@ -19,7 +19,8 @@ from noisetop.probe.sampler import Disturb
 from noisetop.session import run_calibration
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.target import Target
-from tests.kernel.program import read, run
+from tests.kernel.forked import run
+from tests.kernel.program import read
 from tests.kernel.spinning import CPU, HOUSE, spinning
 
 pytestmark = pytest.mark.kernel
@@ -36,7 +37,7 @@ def stopper() -> Iterator[Stopper]:
 
 
 def test_every_kind_is_told(stopper: Stopper) -> None:
-    entries = entry_costs(measure_cpus([CPU], SECOND_NS, HOUSE, stopper))
+    entries = entry_costs(measure_cpus([CPU], SECOND_NS // 2, HOUSE, stopper))
     assert list(entries) == list(KINDS)
     for kind in ("timer", "call_function", "reschedule", "softirq", "switch", "fault"):
         assert entries[kind].cost.source == MEASURED, kind
@@ -56,7 +57,7 @@ def test_a_calibration_reaches_no_other_cpu() -> None:
     kinds = CalibrationSettings(HOUSE[0], SECOND_NS, HOUSE[:1], faults=True).disturb
     assert not kinds & (Disturb.CALL | Disturb.WAKE)
     affinity.bind(HOUSE)  # before the fork, as measure() does
-    with spinning(HOUSE[0], kinds, SECOND_NS, SLICE_NS) as (process, tracer):
+    with spinning(HOUSE[0], kinds, SECOND_NS // 2, SLICE_NS) as (process, tracer):
         table = tracer.read()
         [spin] = process.results()
         triggers, sources = tracer.reader.join.triggers, tracer.reader.namer.sources
@@ -82,9 +83,10 @@ def test_a_run_that_finds_none_makes_one(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.side_by_side
 def test_what_was_calibrated_is_in_later_recordings(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
-    calibrate = ("probe", "calibrate", "-c", str(CPU), "-d", "1s", "--json")
+    calibrate = ("probe", "calibrate", "-c", str(CPU), "-d", "500ms", "--json")
     done = run(*calibrate, env=environment)
     assert not done.returncode, done.stderr
     told = json.loads(done.stdout)["calibration"]

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import pytest
 
-from noisetop.machine import system
 from noisetop.recording.open import open_recording
 from noisetop.tracing.capabilities import (
     ATTACH,
@@ -29,7 +28,8 @@ from noisetop.tracing.capabilities import (
     STACKS,
     Capability,
 )
-from tests.kernel.program import PATIENCE_S, PROGRAM, is_loaded_by, run, wait_for
+from tests.kernel.own_cpu import OWN
+from tests.kernel.program import PATIENCE_S, PROGRAM, is_loaded_by, read, run, wait_for
 from tests.kernel.test_dashboard import terminal
 
 pytestmark = [
@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="has capabilities to give up as root only"),
 ]
 
-CPU = str(max(system.online_cpus()))
+CPU = str(OWN)
 NAMES_OF_CONTAINERS = Capability.DAC_READ_SEARCH
 SETS = ("Inh", "Prm", "Eff", "Bnd", "Amb")
 NOBODY = pwd.getpwnam("nobody")
@@ -146,7 +146,7 @@ def test_diagnose_keeps_what_finds_causes() -> None:
 
 @pytest.mark.parametrize("probe", ["spin", "switch"])
 def test_a_probe_keeps_nothing(probe: str) -> None:
-    with running("probe", probe, "-d", "3s", "-c", CPU) as process:
+    with running("probe", probe, "-d", "2s", "-c", CPU) as process:
         wait_until_left_with(process.pid, NONE)
         assert process.wait(timeout=PATIENCE_S) == 0
 
@@ -260,7 +260,7 @@ def test_names_where_proc_hides_tasks_of_others(tmp_path: Path) -> None:
         try:
             script = f"""
                 mount -t proc -o hidepid=2 proc /proc || exit 99
-                exec {PROGRAM} record -c {CPU} -d 2s -o {path}
+                exec {PROGRAM} record -c {CPU} -d 1s -o {path}
             """
             done = subprocess.run(
                 ["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True,
@@ -269,7 +269,7 @@ def test_names_where_proc_hides_tasks_of_others(tmp_path: Path) -> None:
         finally:
             victim.kill()
     assert done.returncode == 0, done.stderr
-    told = json.loads(run("report", path, "--json").stdout)
+    told = json.loads(read("report", path, "--json").stdout)
     commands = {one["command"] for one in told["victims"]}
     assert any(busy in one for one in commands), commands
 

@@ -15,7 +15,7 @@ import pytest
 
 from noisetop.diagnosis import Diagnosis
 from noisetop.machine import system
-from tests.kernel import diagnosing, program
+from tests.kernel import diagnosing, forked, program
 from tests.kernel.diagnosing import Cause, Traced, first_finding
 from tests.kernel.loads import Workload, prepared
 from tests.kernel.provoked import (
@@ -41,6 +41,8 @@ WORKQUEUE = Path("/sys/devices/virtual/workqueue/cpumask")
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
 STEERING = Path("/sys/class/net/lo/queues/rx-0/rps_cpus")
 SPIN = "spin:2000:0"
+BURSTS_S = 1
+"""Periods that tell causes that act in bursts: of these there have to be many."""
 
 
 def shell(finding: dict[str, Any], text: str) -> None:
@@ -90,7 +92,7 @@ def test_a_device_interrupt_is_moved() -> None:
 
 
 def test_memory_barriers_are_left_out(left_alone: Diagnosis) -> None:
-    with traced_act("membarrier:0:0") as (load, trace):
+    with traced_act("membarrier:5000:0") as (load, trace):
         cause = trace.find("membarrier:membarrier")
     assert cause.finding["senders"][0]["label"] == f"membarrier {load.tids['membarrier']}"
     # Its own program: there is nothing to type.
@@ -99,13 +101,13 @@ def test_memory_barriers_are_left_out(left_alone: Diagnosis) -> None:
 
 
 def test_freed_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    with traced_act("malloc:0:0") as (_, trace):
+    with traced_act("malloc:5000:0") as (_, trace):
         cause = trace.find("unmap:malloc")
     variables = re.findall(r"(\w+)=(\S+) ", cause.finding["remedy"])
     assert variables
     for name, value in variables:
         monkeypatch.setenv(name, value)
-    with traced_act("malloc:0:0") as (_, trace):
+    with traced_act("malloc:5000:0") as (_, trace):
         trace.assert_gone(cause)
 
 
@@ -120,8 +122,8 @@ def test_who_flips_a_switch_in_the_kernel_is_stopped(left_alone: Diagnosis) -> N
 
 def diagnose(*options: str | Path) -> dict[str, Any]:
     """As the command says it."""
-    here = ["-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "-d", "500ms", "--json"]
-    done = program.run("diagnose", *here, *options)
+    here = ["-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "-d", "300ms", "--json"]
+    done = forked.run("diagnose", *here, *options)
     assert done.returncode == 0, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     return document
@@ -131,7 +133,7 @@ def test_packets_are_steered_elsewhere(tmp_path: Path) -> None:
     """By the command alone, from the diagnosis to the comparison after the remedy."""
     with (
         written(STEERING, VICTIMS),
-        undisturbed(VICTIM_CPU, SENDER_CPU, "send:0:0") as load,
+        undisturbed(VICTIM_CPU, SENDER_CPU, "send:5000:0") as load,
         attentive(),
     ):
         load.begin()
@@ -150,15 +152,17 @@ def test_packets_are_steered_elsewhere(tmp_path: Path) -> None:
 def test_a_realtime_program_is_moved() -> None:
     with (
         favoured(VICTIM_CPU, SENDER_CPU, SPIN) as load,
-        undisturbed(VICTIM_CPU, SENDER_CPU, SPIN) as intruder,
+        prepared(VICTIM_CPU, SENDER_CPU, "compete:200:0") as intruder,
+        urgent([intruder.tids["compete"]]),
+        bound(intruder.tids["victim"], SENDER_CPU),
         traced(load) as trace,
     ):
         intruder.begin()
-        cause = trace.find("realtime-program:victim")
+        cause = trace.find("realtime-program:compete")
         apply(cause)
         trace.assert_gone(cause)
         undo(cause)
-        assert os.sched_getaffinity(intruder.tids["victim"]) == {VICTIM_CPU}
+        assert os.sched_getaffinity(intruder.tids["compete"]) == {VICTIM_CPU}
         assert os.sched_getaffinity(load.tids["victim"]) == {VICTIM_CPU}
 
 
@@ -238,10 +242,10 @@ def test_unbound_work_is_kept_off_the_cpu() -> None:
         urgent(kernel_threads("kworker/u.*")),
         traced_act(SPIN) as (_, trace),
     ):
-        cause = trace.find("unbound-worker:flush_to_ldisc")
+        cause = trace.find("unbound-worker:flush_to_ldisc", BURSTS_S)
         apply(cause)
         assert int(WORKQUEUE.read_text(), 16) == int(SENDERS, 16)
-        trace.assert_gone(cause)
+        trace.assert_gone(cause, BURSTS_S)
         undo(cause)
         assert int(WORKQUEUE.read_text(), 16) == int(VICTIMS, 16)
 
@@ -277,9 +281,9 @@ def test_huge_pages_are_left_alone() -> None:
         python(SENDER_CPU, HUGE),
         traced_act(SPIN) as (_, trace),
     ):
-        cause = trace.find("huge-page-collapse")
+        cause = trace.find("huge-page-collapse", BURSTS_S)
         apply(cause)
-        trace.assert_gone(cause)
+        trace.assert_gone(cause, BURSTS_S)
         undo(cause)
         assert "[madvise]" in (HUGE_PAGES / "enabled").read_text()
 

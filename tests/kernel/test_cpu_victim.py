@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from noisetop.machine import system
-from tests.kernel.program import read, run
+from tests.kernel.forked import run
+from tests.kernel.program import read
 from tests.kernel.test_targets import merging
 
 pytestmark = pytest.mark.kernel
@@ -44,7 +45,7 @@ def told(*args: str) -> list[dict[str, Any]]:
 def watched(path: Path, *more: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The CPU as it is told live at the end of a run, and by the recording of the same run."""
     where = ("-c", str(CPU), "-H", str(KEEP), *more)
-    *_, live = told("top", "--json", *where, "-o", str(path), "--force", "0.5", "2")
+    *_, live = told("top", "--json", *where, "-o", str(path), "--force", "0.3", "2")
     report = json.loads(read("report", "--json", path).stdout)
     return live["cpus"][str(CPU)], report["cpus"][str(CPU)]
 

@@ -13,20 +13,22 @@ import termios
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
-from noisetop.machine import system
+from tests.kernel.own_cpu import OWN
 from tests.kernel.program import PROGRAM, is_loaded_by, left_in_kernel, wait_for
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
-CPU = str(max(system.online_cpus()))
+CPU = str(OWN)
 LEAVE_ALTERNATE_SCREEN = b"\x1b[?1049l"
+SAMPLE = b"local_timer"
 SHOW_CURSOR = b"\x1b[?25h"
 
 
-@dataclass
+@dataclass(eq=False)
 class Terminal:
     """A pseudo-terminal with noisetop in it."""
 
@@ -63,7 +65,7 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def terminal(*arguments: str, until: bytes = b"local_timer") -> Iterator[Terminal]:
+def terminal(*arguments: str, until: bytes = SAMPLE) -> Iterator[Terminal]:
     """noisetop in a terminal of 100 by 30 that shows its first sample."""
     pid, master = pty.fork()
     if pid == 0:
@@ -82,6 +84,16 @@ def terminal(*arguments: str, until: bytes = b"local_timer") -> Iterator[Termina
             os.close(master)
 
 
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def terminals() -> Iterator[list[Terminal]]:
+    """One for each of ENDING, which have just started."""
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(terminal("-c", CPU, until=b"")) for _ in ENDING]
+
+
 def test_q_leaves_a_sane_terminal() -> None:
     with terminal("-c", CPU) as session:
         assert is_loaded_by(session.pid)
@@ -93,25 +105,34 @@ def test_q_leaves_a_sane_terminal() -> None:
     wait_for(lambda: not left_in_kernel(), "the programs to be gone")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_a_sane_terminal(number: signal.Signals) -> None:
-    with terminal("-c", CPU) as session:
-        os.kill(session.pid, number)
-        wait_for(session.ended, "the end")
-        assert session.status == 0
-        assert LEAVE_ALTERNATE_SCREEN in session.seen
+def test_a_signal_leaves_a_sane_terminal() -> None:
+    with terminals() as sessions:
+        for session, number in zip(sessions, ENDING, strict=True):
+            wait_for(partial(session.shows, SAMPLE), "the first sample")
+            os.kill(session.pid, number)
+        for session in sessions:
+            wait_for(session.ended, "the end")
+            assert session.status == 0
+            assert LEAVE_ALTERNATE_SCREEN in session.seen
     wait_for(lambda: not left_in_kernel(), "the programs to be gone")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_before_the_first_drawing_ends_it(number: signal.Signals) -> None:
-    with terminal("-c", CPU, until=b"") as session:
-        before = termios.tcgetattr(session.master)
-        wait_for(lambda: is_loaded_by(session.pid), "the programs to be loaded")
-        os.kill(session.pid, number)
-        wait_for(session.ended, "the end")
-        assert session.status == 0
-        assert termios.tcgetattr(session.master) == before
+def test_a_signal_before_the_first_drawing_ends_it() -> None:
+    with terminals() as sessions:
+        before = [termios.tcgetattr(session.master) for session in sessions]
+        waiting = dict(zip(sessions, ENDING, strict=True))
+
+        def all_are_told() -> bool:
+            """Each as soon as its programs are loaded."""
+            for session in [one for one in waiting if is_loaded_by(one.pid)]:
+                os.kill(session.pid, waiting.pop(session))
+            return not waiting
+
+        wait_for(all_are_told, "the programs to be loaded")
+        for session, was in zip(sessions, before, strict=True):
+            wait_for(session.ended, "the end")
+            assert session.status == 0
+            assert termios.tcgetattr(session.master) == was
     wait_for(lambda: not left_in_kernel(), "the programs to be gone")
 
 
@@ -130,7 +151,7 @@ def test_kill_leaves_nothing_in_the_kernel() -> None:
 
 
 def test_the_duration_ends_the_samples_but_not_the_view() -> None:
-    with terminal("-c", CPU, "-d", "2s") as session:
+    with terminal("-c", CPU, "-d", "1s") as session:
         wait_for(lambda: session.shows(b"duration reached"), "the note that it ended")
         time.sleep(0)
         os.write(session.master, b"q")
@@ -139,7 +160,7 @@ def test_the_duration_ends_the_samples_but_not_the_view() -> None:
 
 
 def test_what_the_command_writes_comes_after_the_dashboard() -> None:
-    script = "echo from the command; sleep 2; exit 5"
+    script = "echo from the command; sleep 1; exit 5"
     with terminal("--", "sh", "-c", script, until=b"PID") as session:
         wait_for(lambda: session.shows(b"exited"), "the end of the command")
         os.write(session.master, b"q")

@@ -26,6 +26,8 @@ from noisetop.metrics.run import Exported
 from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
+from tests.kernel import forked
+from tests.kernel.left_cpu import leave
 from tests.kernel.loads import workload
 from tests.kernel.program import (
     PATIENCE_S,
@@ -33,7 +35,6 @@ from tests.kernel.program import (
     held,
     left_in_kernel,
     loaded,
-    run,
     started,
     wait_for,
 )
@@ -45,6 +46,8 @@ from tests.metrics.test_totals import by, told
 pytestmark = pytest.mark.kernel
 
 CPU = max(system.online_cpus())
+INTERVAL_NS = 250_000_000
+"""Of the periods in this process: shorter ones show the same."""
 HOUSE = affinity.choose((CPU,))
 needs_two_cpus = pytest.mark.skipif(not HOUSE, reason="takes a CPU beside the watched one")
 
@@ -71,11 +74,18 @@ def told_as(sums: Counter[Labels], counting: Counter[Labels]) -> Counter[Labels]
     return +found
 
 
+@pytest.fixture
+def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noisetop.metrics.run.INTERVAL_NS", INTERVAL_NS)
+
+
 @needs_two_cpus
+@pytest.mark.usefixtures("short_periods")
 def test_scrapes_are_the_deltas_of_top_json_and_reach_no_watched_cpu() -> None:
     """Of each period by itself, while a load runs, over HTTP."""
     address = Address("127.0.0.1", free_port())
     with workload("timerfd", CPU, CPU, 500), Tracer(Target((CPU,)), housekeeping=HOUSE) as tracer:
+        leave(CPU, HOUSE)
         tracer.start_window()
         stopper = Stopper()
         exported, both = Exported(tracer, stopper, f"CPU {CPU}"), Published()
@@ -149,6 +159,7 @@ def ran_and_waited_ns(pid: int) -> tuple[int, int]:
 
 
 @needs_two_cpus
+@pytest.mark.usefixtures("short_periods")
 def test_who_took_time_from_whom_is_told_by_control_group() -> None:
     """Two programs take turns on a CPU: one takes no more than it ran, and loses no more than it
     waited, by the scheduler's own books."""
@@ -221,14 +232,14 @@ def test_nothing_stays_attached(number: signal.Signals) -> None:
 def test_a_file_for_node_exporter(tmp_path: Path) -> None:
     """It is complete whenever it is there, and takes the place of an earlier one of ours only."""
     path = tmp_path / "noisetop.prom"
-    arguments = ("exporter", "-c", str(CPU), "--textfile", str(path), "-d", "2s")
+    arguments = ("exporter", "-c", str(CPU), "--textfile", str(path), "-d", "1200ms")
     for _ in range(2):
-        done = run(*arguments)
+        done = forked.run(*arguments)
         assert done.returncode == 0, done.stderr
         assert Scrape(path.read_text()).value("noisetop_traced_seconds_total") > 1
         assert [one.name for one in tmp_path.iterdir()] == [path.name]
     path.write_text("other_metric 1\n")
-    refused = run(*arguments)
+    refused = forked.run(*arguments)
     assert refused.returncode == 2
     assert path.read_text() == "other_metric 1\n"
 
@@ -244,7 +255,7 @@ def test_the_first_commands_of_the_guide() -> None:
     look = re.findall(r"(?m)^ {4}(curl .+)$", page)[0]
     port = free_port()
     arguments = [*command.replace("2-3", str(CPU)).split(), "--listen", str(port)]
-    with workload("timerfd", CPU, CPU, 500), started(*arguments, until="metrics:"):
+    with workload("timerfd", CPU, CPU, 500), forked.started(*arguments, until="metrics:"):
         seen = look.replace("19976", str(port))
         wait_for(lambda: "source=" in _shell(seen), "a source")
 
@@ -268,7 +279,7 @@ def test_the_capabilities_of_the_unit_are_enough_for_any_user() -> None:
         done = subprocess.run(
             ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={names}",
              f"--ambient-caps={names}", f"--bounding-set=-all,{names}", PROGRAM, "exporter",
-             "-c", str(CPU), "--textfile", path, "-d", "2s"],
+             "-c", str(CPU), "--textfile", path, "-d", "1200ms"],
             env={**os.environ, "XDG_STATE_HOME": folder, "HOME": folder},
             capture_output=True, text=True, check=False,
         )  # fmt: skip
@@ -294,7 +305,7 @@ def test_a_port_that_is_taken_is_told_before_anything_is_traced() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         start = time.monotonic()
-        done = run("exporter", "-c", str(CPU), "--listen", str(port))
+        done = forked.run("exporter", "-c", str(CPU), "--listen", str(port))
         assert done.returncode == 1
         assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in done.stderr
         assert time.monotonic() - start < 30

@@ -20,8 +20,9 @@ from noisetop.machine import system
 from noisetop.summary.summarizer import Summarizer
 from noisetop.tracing.target import Target
 from tests.kernel import faulting
+from tests.kernel.forked import run
 from tests.kernel.loads import PATIENCE_S, prepared, stop
-from tests.kernel.program import bpftool, read, run
+from tests.kernel.program import bpftool, read
 from tests.kernel.tracing import Traced, trace
 
 pytestmark = pytest.mark.kernel

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,18 @@ from noisetop.counters.losses import LOSSES
 from noisetop.machine import system
 from noisetop.recording.open import open_recording
 from noisetop.summary.worst import WORST_KEPT, summarize_with_worst, with_external
-from tests.kernel.loads import Workload
-from tests.kernel.program import PATIENCE_S, PROGRAM, bpftool, held, run, started, wait_for
-from tests.kernel.provoked import favoured
+from tests.kernel.forked import fork, run, started
+from tests.kernel.loads import Workload, prepared
+from tests.kernel.program import (
+    PATIENCE_S,
+    bpftool,
+    ended_at_last,
+    held,
+    read,
+    wait_for,
+    wait_for_line,
+)
+from tests.kernel.provoked import attentive, favoured
 
 pytestmark = pytest.mark.kernel
 
@@ -85,17 +95,18 @@ def victim() -> Iterator[Workload]:
 def recorder_of(
     load: Workload, *options: str | Path
 ) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    """Keeps a little of what happens to the victim."""
-    return started(
-        "record", "-p", str(load.pid), "-c", str(CPU), "--keep", "400ms", "--after", "300ms",
-        *options, until="watching",
-    )  # fmt: skip
+    """Watches the victim."""
+    return started("record", "-p", str(load.pid), "-c", str(CPU), *options, until="watching")
 
 
 @contextlib.contextmanager
 def recorder(*options: str | Path) -> Iterator[subprocess.Popen[str]]:
-    """Beside a victim of its own."""
-    with victim() as load, recorder_of(load, *options) as process:
+    """Keeps a little of what happens to a victim of its own, which others may disturb."""
+    with (
+        prepared(CPU, HOUSE, "membarrier:1000:0") as load,
+        recorder_of(load, "--keep", "100ms", "--after", "50ms", *options) as process,
+    ):
+        load.begin()
         yield process
 
 
@@ -132,30 +143,87 @@ def assert_holds_the_spike(path: Path, struck_ns: int) -> None:
     assert np.diff(edges).max() < SPIKE_NS + BEFORE_NS // 4
 
 
-def attached(*options: str | Path, until: str) -> list[tuple[str, str]]:
-    """Name and tag of each program of such a run; the tag is a hash of its instructions."""
-    with started("record", "-c", str(CPU), "-H", str(HOUSE), *options, until=until) as process:
-        ids = held(process.pid)
-        every = json.loads(bpftool("--json", "prog", "list"))
-        return sorted((one["name"], one["tag"]) for one in every if one["id"] in ids)
+def attached(process: subprocess.Popen[str]) -> list[tuple[str, str]]:
+    """Name and tag of each program of a run; the tag is a hash of its instructions."""
+    ids = held(process.pid)
+    every = json.loads(bpftool("--json", "prog", "list"))
+    return sorted((one["name"], one["tag"]) for one in every if one["id"] in ids)
 
 
+@pytest.mark.side_by_side
 def test_the_watched_cpu_runs_what_it_runs_for_a_recording(tmp_path: Path) -> None:
     """All that the flight recorder does is done with records that come anyway."""
-    plain = attached("-o", tmp_path / "a.noisetop", until="recording")
+    runs: tuple[tuple[str, list[str | Path]], ...] = (
+        ("recording", ["-o", tmp_path / "a.noisetop"]),
+        ("watching", ["--worst", "3", "-o", tmp_path / "worst"]),
+        ("watching", ["-s", "1000000", "-o", tmp_path / "b.noisetop"]),
+    )
+    with contextlib.ExitStack() as stack:
+        plain, *others = [
+            attached(stack.enter_context(started("record", "-c", f"{CPU}", *own, until=until)))
+            for until, own in runs
+        ]
     assert len(plain) > 20
-    assert plain == attached("--worst", "3", "-o", tmp_path / "worst", until="watching")
-    assert plain == attached("-s", "1000000", "-o", tmp_path / "b.noisetop", until="watching")
+    assert others == [plain, plain]
 
 
-def test_the_worst_moment_is_kept_with_what_came_before_and_after(tmp_path: Path) -> None:
-    folder = tmp_path / "worst"
-    with spike() as one, recorder("--worst", "3", "-o", folder) as process:
-        pause(2 * BEFORE_NS / 1e9)
-        struck_ns = one.strike()
-        pause(2 * AFTER_NS / 1e9)
-        process.send_signal(signal.SIGINT)
-        status, said = ended(process)
+ENDS = {
+    "threshold": ["-s", "10000", "--on-threshold", "trace", "--on-threshold"],
+    "wait": ["--stop-wait", "10ms"],
+    "sum": ["-S", "15000", "-T", "5000"],
+    "source": ["--stop-source", "thread/spike*"],
+}
+"""What ends a recorder when the spike strikes."""
+TELL = 'shell,command=printf "%s" "$NOISETOP_SOURCE|$NOISETOP_NET_NS|$NOISETOP_FILE" > '
+
+
+@dataclass
+class Struck:
+    """What became of all recorders of one victim that the spike struck once."""
+
+    folder: Path
+    """With a file for each of ENDS, ``told`` and the folder ``worst``."""
+    at_ns: int
+    ended: dict[str, tuple[int, str]]
+    """Status, and what it said."""
+
+
+def is_kept(folder: Path) -> bool:
+    """Whether the spike is among the worst moments."""
+    index = folder / "index.json"
+    return index.exists() and "spike" in index.read_text()
+
+
+@pytest.fixture(scope="module")
+def struck(tmp_path_factory: pytest.TempPathFactory) -> Struck:
+    folder = tmp_path_factory.mktemp("struck")
+    options: dict[str, list[str | Path]] = {
+        name: [*one, "-o", folder / f"{name}.noisetop"] for name, one in ENDS.items()
+    }
+    options["threshold"].insert(len(ENDS["threshold"]), f"{TELL}{folder}/told")
+    options["worst"] = ["--worst", "3", "-o", folder / "worst"]
+    kept = ["--keep", f"{BEFORE_NS}ns", "--after", f"{AFTER_NS}ns"]
+    with spike() as one, victim() as load, contextlib.ExitStack() as stack:
+        running = {
+            name: fork("record", "-p", str(load.pid), "-c", str(CPU), *kept, *own)
+            for name, own in options.items()
+        }
+        for process in running.values():
+            stack.enter_context(ended_at_last(process))
+        for process in running.values():
+            wait_for_line(process, "watching")
+        pause(1.2 * BEFORE_NS / 1e9)
+        at_ns = one.strike()
+        ends = {name: ended(running[name]) for name in ENDS}
+        wait_for(lambda: is_kept(folder / "worst"), "the spike among the worst moments")
+        running["worst"].send_signal(signal.SIGINT)
+        ends["worst"] = ended(running["worst"])
+    return Struck(folder, at_ns, ends)
+
+
+def test_the_worst_moment_is_kept_with_what_came_before_and_after(struck: Struck) -> None:
+    status, said = struck.ended["worst"]
+    folder = struck.folder / "worst"
     assert status == 0, said
     told = json.loads((folder / "index.json").read_text())
     assert 1 <= len(told) <= 3
@@ -163,66 +231,54 @@ def test_the_worst_moment_is_kept_with_what_came_before_and_after(tmp_path: Path
     assert told[0]["source"] == ["thread", "spike'$(x)"], told
     assert [t["net_ns"] for t in told] == sorted((t["net_ns"] for t in told), reverse=True)
     assert "spike" in told[0]["by"]
-    assert_holds_the_spike(folder / told[0]["file"], struck_ns)
+    assert_holds_the_spike(folder / told[0]["file"], struck.at_ns)
 
 
-def test_a_threshold_ends_the_run_with_the_culprit(tmp_path: Path) -> None:
-    output, told = tmp_path / "spike.noisetop", tmp_path / "told"
-    tell = f'shell,command=printf "%s" "$NOISETOP_SOURCE|$NOISETOP_NET_NS|$NOISETOP_FILE" > {told}'
-    with (
-        spike() as one,
-        recorder(
-            "-s", "10000", "--on-threshold", "trace", "--on-threshold", tell, "-o", output
-        ) as process,
-    ):
-        pause(2 * BEFORE_NS / 1e9)
-        struck_ns = one.strike()
-        status, said = ended(process)
-    assert status == 3, said
+def test_a_threshold_ends_the_run_with_the_culprit(struck: Struck) -> None:
+    output, told = struck.folder / "threshold.noisetop", struck.folder / "told"
     source, net_ns, file = told.read_text().split("|")
     assert (source, file) == ("thread › spike'$(x)", str(output))
     assert int(net_ns) >= SPIKE_NS * 0.9
+    assert_holds_the_spike(output, struck.at_ns)
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_wait_and_a_sum_and_a_source_end_it_as_well(name: str, struck: Struck) -> None:
+    status, said = struck.ended[name]
+    assert status == 3, said
     assert "spike" in said
-    assert_holds_the_spike(output, struck_ns)
+    assert (struck.folder / f"{name}.noisetop").exists()
 
 
-def test_a_wait_and_a_sum_and_a_source_end_it_as_well(tmp_path: Path) -> None:
-    ends = (
-        ["--stop-wait", "10ms"],
-        ["-S", "15000", "-T", "5000"],
-        ["--stop-source", "thread/spike*"],
-    )
-    with spike() as one, victim() as load, contextlib.ExitStack() as stack:
-        running = {
-            tmp_path / f"{number}.noisetop": stack.enter_context(
-                recorder_of(load, *options, "-o", tmp_path / f"{number}.noisetop")
-            )
-            for number, options in enumerate(ends)
-        }
-        one.strike()
-        for output, process in running.items():
-            status, said = ended(process)
-            assert status == 3, (process.args, said)
-            assert "spike" in said, (process.args, said)
-            assert output.exists()
+def spun_ns(pid: int) -> int:
+    """For how long the child of this process that spins has done so."""
+    children = [
+        child
+        for thread in Path(f"/proc/{pid}/task").iterdir()
+        for child in (thread / "children").read_text().split()
+    ]
+    return max(int(Path(f"/proc/{one}/schedstat").read_text().split()[0]) for one in children)
 
 
 def test_a_gap_that_a_probe_sees_ends_it_with_the_culprit(tmp_path: Path) -> None:
     output = tmp_path / "gap.noisetop"
     with (
         spike() as one,
+        attentive(),
         started(
             "record", "-c", str(CPU), "--stop-gap", f"{SPIKE_NS * 9 // 10}ns", "--keep", "1s",
             "--after", "100ms", "-o", output, until="watching",
         ) as process,
     ):  # fmt: skip
-        pause(1.5)
+        # It looks for gaps from a moment on that comes soon after it is told to begin.
+        enough_ns = spun_ns(process.pid) + 5 * SPIKE_NS
+        wait_for(lambda: spun_ns(process.pid) > enough_ns, "the thread that spins")
         one.strike()
         status, said = ended(process)
     assert status == 3, said
     assert "spike" in said
-    report = run("report", output)
-    assert "gap of a spinning thread" in report.stdout, report.stderr
+    report = read("report", output)
+    assert "gap of a spinning thread" in report.stdout
 
 
 def test_the_worst_moments_are_kept_beside_a_live_view(tmp_path: Path) -> None:
@@ -230,10 +286,9 @@ def test_the_worst_moments_are_kept_beside_a_live_view(tmp_path: Path) -> None:
     folder = tmp_path / "worst"
     with spike() as one, favoured(CPU, HOUSE, "membarrier:1000:0") as load:
         load.begin()
-        process = subprocess.Popen(
-            [PROGRAM, "top", "-p", str(load.pid), "-c", str(CPU), "--json", "--worst", "3",
-             "--keep", "1s", "-o", folder, "500ms", "8"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        process = fork(
+            "top", "-p", str(load.pid), "-c", str(CPU), "--json", "--worst", "3",
+            "--keep", "400ms", "-o", folder, "200ms", "5",
         )  # fmt: skip
         assert process.stdout
         first = process.stdout.readline()
@@ -241,7 +296,7 @@ def test_the_worst_moments_are_kept_beside_a_live_view(tmp_path: Path) -> None:
         rest, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, said
     samples = [json.loads(line) for line in [first, *rest.splitlines()]]
-    assert len(samples) == 8
+    assert len(samples) == 5
     index = json.loads((folder / "index.json").read_text())
     kept = [moment for moment in index if "spike" in moment["by"]]
     assert kept, index
@@ -249,36 +304,34 @@ def test_the_worst_moments_are_kept_beside_a_live_view(tmp_path: Path) -> None:
     assert not open_recording(folder / kept[0]["file"]).damage
     lasted = sum(sample["duration_ns"] for sample in samples)
     assert sum("spike" in str(sample) for sample in samples) >= 1
-    assert lasted >= 3_500_000_000
+    assert lasted >= 875_000_000
 
 
-def test_ten_thousand_hits_leave_as_many_files_as_are_asked_for(tmp_path: Path) -> None:
-    hits, files = 10_000, 3
-    with favoured(CPU, HOUSE, f"membarrier:4000:{hits}") as load:
-        options = [
-            "--stop-source",
-            "ipi/*",
-            "--keep",
-            "100ms",
-            "--after",
-            "10ms",
-            "--hold-off",
-            "0",
+@pytest.mark.side_by_side
+def test_hits_without_end_leave_as_many_files_as_are_asked_for(tmp_path: Path) -> None:
+    files = 2
+    options = ["--stop-source", "ipi/*", "--keep", "100ms", "--after", "10ms", "--hold-off", "0"]
+    actions = ["--on-threshold", "trace", "--on-threshold", "continue"]
+    with prepared(CPU, HOUSE, "membarrier:4000:0") as load:
+        keeping: list[str | Path] = [
+            *options,
+            *actions,
+            "--max-files",
+            str(files),
+            "-o",
+            tmp_path / "x.noisetop",
         ]
-        actions = ["--on-threshold", "trace", "--on-threshold", "continue"]
-        with started(
-            "record", "-p", str(load.pid), "-c", str(CPU), *options, *actions,
-            "--max-files", str(files), "-o", tmp_path / "x.noisetop", until="watching",
-        ) as process:  # fmt: skip
-            load.run()
+        with recorder_of(load, *keeping) as process:
+            load.begin()
+            wait_for((tmp_path / f"x-{files + 1}.noisetop").exists, "one file more")
             process.send_signal(signal.SIGINT)
             status, said = ended(process)
     assert status == 0, said
     found = sorted(int(path.stem.rpartition("-")[2]) for path in tmp_path.iterdir())
     assert found == list(range(found[-1] - files + 1, found[-1] + 1)), said
-    assert found[-1] > files
 
 
+@pytest.mark.side_by_side
 def test_others_ask_for_snapshots(tmp_path: Path) -> None:
     """By signal and by FIFO; a mark is in the file."""
     ctl, ack, output = tmp_path / "ctl", tmp_path / "ack", tmp_path / "x.noisetop"
@@ -304,6 +357,7 @@ def test_others_ask_for_snapshots(tmp_path: Path) -> None:
     assert (first["trigger"]["name"], second["trigger"]["name"]) == ("control", "SIGUSR2")
 
 
+@pytest.mark.side_by_side
 def test_a_killed_recorder_leaves_whole_files_only(tmp_path: Path) -> None:
     folder = tmp_path / "worst"
     with recorder("--worst", "3", "-o", folder) as process:
@@ -320,9 +374,10 @@ def test_a_killed_recorder_leaves_whole_files_only(tmp_path: Path) -> None:
     assert {path.name for path in folder.iterdir()} == {"index.json", *known}
 
 
+@pytest.mark.side_by_side
 def test_a_daemon_gives_the_prompt_back_and_ends_when_told(tmp_path: Path) -> None:
     output = tmp_path / "a.noisetop"
-    with favoured(CPU, HOUSE, "membarrier:1000:0") as load:
+    with prepared(CPU, HOUSE, "membarrier:1000:0") as load:
         done = run("record", "-D", "-p", str(load.pid), "--keep", "1s", "-o", output)
         assert done.returncode == 0, done.stderr
         pid = int((tmp_path / "a.noisetop.pid").read_text())

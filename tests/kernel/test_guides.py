@@ -17,7 +17,9 @@ from pathlib import Path
 import pytest
 
 from noisetop.machine import system
-from tests.kernel.program import PATIENCE_S, PROGRAM, read, run, wait_for
+from tests.kernel.forked import Done, run
+from tests.kernel.loads import prepared
+from tests.kernel.program import PATIENCE_S, PROGRAM, read
 from tests.kernel.provoked import favoured
 
 pytestmark = pytest.mark.kernel
@@ -39,12 +41,11 @@ while True:
 """
 BENCHMARK = """#!/bin/sh
 i=0
-while [ $i -lt 2000000 ]; do i=$((i + 1)); done
+while [ $i -lt 500000 ]; do i=$((i + 1)); done
 """
 SUDO = f"""#!/bin/sh
 SUDO_UID={NOBODY} SUDO_GID={NOBODY} SUDO_USER=nobody exec "$@"
 """
-Done = subprocess.CompletedProcess[str]
 SAYS = ["-S", "2", "--on-threshold"]
 RTLA = {
     "total": ([*SAYS, "shell,command=echo said"], 3, "said\n"),
@@ -60,14 +61,14 @@ RTLA = {
         3,
         "one",
     ),
-    "end": (["-d", "1s", "--on-end", "shell,command=echo said"], 0, "said\n"),
+    "end": (["-d", "500ms", "--on-end", "shell,command=echo said"], 0, "said\n"),
     "not-reached": (
-        ["-s", "1000000", "-d", "1s", "--on-threshold", "shell,command=echo said"],
+        ["-s", "1000000", "-d", "500ms", "--on-threshold", "shell,command=echo said"],
         0,
         "",
     ),
     "continued": (
-        [*SAYS, "shell,command=echo said", "--on-threshold", "continue", "-d", "3s"],
+        [*SAYS, "shell,command=echo said", "--on-threshold", "continue", "-d", "1s"],
         0,
         "said\n",
     ),
@@ -144,26 +145,24 @@ def test_the_build_of_the_page_fails_with_the_name_of_the_culprit(folder: Path) 
     assert {name for name, text in told.items() if "culprit" not in text} == set(), told
 
 
-@pytest.fixture(scope="module")
-def typed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Done]:
-    """What came of the commands in RTLA, which run at the same time under one load."""
+@pytest.mark.side_by_side
+def test_what_users_of_rtla_type(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """As its manual and its tests have it for ``rtla osnoise``, and ends as they say: all of it at
+    the same time, under one load."""
 
-    def typed_one(options: list[str]) -> Done:
+    def typed(options: list[str]) -> Done:
         return run("record", "-c", str(CPU), *options, cwd=tmp_path_factory.mktemp("rtla"))
 
-    with favoured(CPU, HOUSE, "membarrier:1000:0") as load, ThreadPoolExecutor(len(RTLA)) as pool:
+    with prepared(CPU, HOUSE, "membarrier:1000:0") as load, ThreadPoolExecutor(len(RTLA)) as pool:
         load.begin()
-        return dict(zip(RTLA, pool.map(typed_one, (one[0] for one in RTLA.values())), strict=True))
+        found = dict(zip(RTLA, pool.map(typed, (one[0] for one in RTLA.values())), strict=True))
+    for name, (options, status, output) in RTLA.items():
+        one = found[name]
+        said = output * max(one.stdout.count("said"), 1) if "continue" in options else output
+        assert (one.returncode, one.stdout) == (status, said), (name, one.stderr)
 
 
-@pytest.mark.parametrize("name", RTLA)
-def test_what_users_of_rtla_type(name: str, typed: dict[str, Done]) -> None:
-    """As its manual and its tests have it for ``rtla osnoise``, and ends as they say."""
-    (options, status, output), found = RTLA[name], typed[name]
-    said = output * max(found.stdout.count("said"), 1) if "continue" in options else output
-    assert (found.returncode, found.stdout) == (status, said), found.stderr
-
-
+@pytest.mark.side_by_side
 def test_a_file_a_command_and_a_signal_in_their_order(tmp_path: Path) -> None:
     """The example of rtla's manual: the file is there when the command runs, then the parent is
     told."""
@@ -173,7 +172,7 @@ def test_a_file_a_command_and_a_signal_in_their_order(tmp_path: Path) -> None:
         "--on-threshold shell,command='ls noise.noisetop' "
         "--on-threshold signal,num=2,pid=parent -o noise.noisetop; echo $?"
     )
-    with favoured(CPU, HOUSE, "membarrier:1000:0") as load, culprit():
+    with prepared(CPU, HOUSE, "membarrier:1000:0") as load, culprit():
         load.begin()
         found = done(f"cd {tmp_path}; {script}", tmp_path)
     assert found.stdout.split() == ["noise.noisetop", "told", "3"], found.stderr
@@ -187,16 +186,19 @@ def test_the_commands_of_the_page_about_the_flight_recorder(folder: Path) -> Non
     worst, bursts, threshold, gap, actions, asked = [
         re.sub(r"-c 2(-3)?\b", f"-c {CPU}", command) for command in commands
     ]
-    at_once = [f"{one} -d 2s" for one in (worst, bursts, actions)] + [threshold]
-    with (
-        favoured(CPU, HOUSE, "membarrier:1000:0") as load,
-        culprit(),
-        ThreadPoolExecutor(len(at_once)) as pool,
-    ):
-        load.begin()
-        found = list(pool.map(lambda one: done(one, folder), at_once))
+    asking = f"{asked} -d 1m & (echo mark here; echo snapshot; echo stop) > ctl; cat ack; wait"
+    at_once = [f"{one} -d 1s" for one in (worst, bursts, actions)] + [threshold, asking]
+    os.mkfifo(folder / "ctl")
+    os.mkfifo(folder / "ack")
+    with culprit():
+        with (
+            favoured(CPU, HOUSE, "membarrier:1000:0") as load,
+            ThreadPoolExecutor(len(at_once)) as pool,
+        ):
+            load.begin()
+            found = list(pool.map(lambda one: done(one, folder), at_once))
         assert done(gap, folder).returncode == 3
-    assert [one.returncode for one in found] == [0, 0, 0, 3], found
+    assert [one.returncode for one in found] == [0, 0, 0, 3, 0], found
     index = json.loads((folder / "worst/index.json").read_text())
     assert ["thread", "culprit"] in [one["source"] for one in index]
     periods = json.loads((folder / "bursts/index.json").read_text())
@@ -204,7 +206,4 @@ def test_the_commands_of_the_page_about_the_flight_recorder(folder: Path) -> Non
     assert (folder / "spike.noisetop").exists()
     assert (folder / "gap.noisetop").exists()
     assert list(folder.glob("2*.noisetop")), found
-    os.mkfifo(folder / "ctl")
-    os.mkfifo(folder / "ack")
-    done(f"{asked} -d 1m & (echo mark here; echo snapshot; echo stop) > ctl; cat ack; wait", folder)
-    wait_for(lambda: bool(list(folder.glob("asked*.noisetop"))), "the snapshot")
+    assert list(folder.glob("asked*.noisetop")), found

@@ -16,7 +16,10 @@ from noisetop.machine.smi import MSR_PMU, SmiCounter
 from noisetop.text.cpu_list import format_cpu_list
 from tests.counters.hardware_period import HardwarePeriod
 from tests.kernel import books
-from tests.kernel.program import read, run, wait_for
+from tests.kernel.forked import run
+from tests.kernel.left_cpu import leave
+from tests.kernel.loads import workload
+from tests.kernel.program import read, wait_for
 from tests.kernel.sent_interrupts import kernel_trace, sent_by_threads
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
@@ -129,8 +132,9 @@ def open_descriptors() -> list[str]:
 @pytest.mark.skipif(not Path("/", MSR_PMU, "events/tsc").exists(), reason="needs the PMU msr")
 def test_no_reading_interrupts_a_watched_cpu() -> None:
     allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, HOUSE)
     try:
+        with workload("timerfd", WATCHED[0], HOUSE[0], 500):
+            leave(WATCHED[0], HOUSE)
         with kernel_trace("hardware", [threading.get_native_id()]) as trace:
             with (
                 HardwarePeriod(WATCHED, HOUSE) as watch,
@@ -165,7 +169,7 @@ def told_figures(summary: dict[str, Any]) -> dict[tuple[str, ...], int]:
 
 def test_live_equals_recorded_and_the_kernels(tmp_path: Path) -> None:
     out, steal, nmis = tmp_path / "x.noisetop", stolen_ns(), books.interrupts()
-    done = run("top", "--json", "-c", format_cpu_list(CPUS), "-d", "1200ms", "-o", out, "0.3")
+    done = run("top", "--json", "-c", format_cpu_list(CPUS), "-d", "900ms", "-o", out, "0.2")
     assert done.returncode == 0, done.stderr
     steal_end, nmis_end = stolen_ns(), books.interrupts()
     live: dict[tuple[str, ...], int] = {}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from noisetop.machine import system
 from tests.kernel.loads import workload
+from tests.kernel.own_cpu import OTHER, OWN
 from tests.kernel.program import PROGRAM, read
 
 pytestmark = [
@@ -19,15 +19,15 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv of util-linux"),
 ]
 
-CPU = max(system.online_cpus())
+CPU = OWN
 WITHOUT = ("setpriv", "--bounding-set=-syslog,-sys_admin", "--inh-caps=-syslog,-sys_admin")
 
 
 def test_addresses_stand_for_functions(tmp_path: Path) -> None:
     file = tmp_path / "a.noisetop"
-    with workload("membarrier", CPU, 0, 100):  # on an idle CPU the tick delays nobody
+    with workload("membarrier", CPU, OTHER, 100):  # on an idle CPU the tick delays nobody
         done = subprocess.run(
-            [*WITHOUT, PROGRAM, "record", "-c", str(CPU), "-d", "1s", "-o", file],
+            [*WITHOUT, PROGRAM, "record", "-c", str(CPU), "-d", "500ms", "-o", file],
             capture_output=True,
             text=True,
             check=False,

@@ -21,7 +21,8 @@ from noisetop.machine import system
 from noisetop.recording.open import open_recording
 from noisetop.recording.recording import Recording
 from noisetop.summary.recorded import summary_of
-from tests.kernel.program import PATIENCE_S, PROGRAM, started, wait_for
+from tests.kernel.forked import fork, started
+from tests.kernel.program import PATIENCE_S, read, wait_for
 
 pytestmark = pytest.mark.kernel
 
@@ -67,7 +68,7 @@ def off_and_on() -> tuple[int, int]:
     """Moments between which the CPU was surely offline."""
     switch(online=False)
     gone_ns = time.monotonic_ns()
-    time.sleep(0.5)
+    time.sleep(0.2)
     back_ns = time.monotonic_ns()
     switch(online=True)
     return gone_ns, back_ns
@@ -109,9 +110,7 @@ def test_a_recording_tells_when_a_cpu_was_offline(tmp_path: Path) -> None:
     for cpu in summary.cpus:
         assert cpu.noise_ns + cpu.idle_ns <= summary.duration_ns - (back_ns - gone_ns)
     assert summary.counters.of(LOSSES).total == 0
-    reported = subprocess.run(
-        [PROGRAM, "report", path], capture_output=True, text=True, check=True
-    ).stdout
+    reported = read("report", path).stdout
     assert re.search(rf"(?m)^offline +CPU {CPU} was offline$", reported)
     assert "CPUs that were offline" in reported
 
@@ -134,8 +133,7 @@ def test_a_recording_that_is_cut_short_tells_it_too(tmp_path: Path) -> None:
 
 
 def test_the_live_view_goes_on_and_says_it() -> None:
-    command = (PROGRAM, "top", "-c", f"{CPU}", "--json", "0.2")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with fork("top", "-c", f"{CPU}", "--json", "0.2") as process:
         assert process.stdout
 
         def next_state() -> list[object]:

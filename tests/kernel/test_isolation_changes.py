@@ -10,7 +10,8 @@ import pytest
 
 from noisetop.machine import system
 from noisetop.text.cpu_list import format_cpu_list
-from tests.kernel.program import read, started
+from tests.kernel.forked import started
+from tests.kernel.program import read
 
 pytestmark = pytest.mark.kernel
 
@@ -36,10 +37,10 @@ def movable() -> Path:
 def test_an_interrupt_that_is_moved_is_in_every_view(tmp_path: Path) -> None:
     affinity, output = movable(), tmp_path / "a.noisetop"
     before = affinity.read_text().strip()
-    where = ("-c", str(CPU), "-H", str(KEEP), "-d", "2s", "-o", output)
+    where = ("-c", str(CPU), "-H", str(KEEP), "-d", "1s", "-o", output)
     try:
         with started("record", *where, until="recording") as process:
-            time.sleep(0.7)
+            time.sleep(0.5)
             affinity.write_text(str(KEEP))
             assert process.wait(30) == 0
     finally:
@@ -52,7 +53,7 @@ def test_an_interrupt_that_is_moved_is_in_every_view(tmp_path: Path) -> None:
     read("export", output, "-o", trace)
     instants = [one for one in json.loads(trace.read_text())["traceEvents"] if one["ph"] == "i"]
     assert [one["args"]["after"] for one in instants if one["cat"] == "isolation"] == [str(KEEP)]
-    parts = [("--to", "500ms"), ("--from", "500ms")]
+    parts = [("--to", "300ms"), ("--from", "300ms")]
     told = [json.loads(read("report", "--json", *part, output).stdout) for part in parts]
     assert [len(one["isolation_changes"]) for one in told] == [0, 1]
     whole = json.loads(read("report", "--json", output).stdout)["cpus"][str(CPU)]["noise_ns"]

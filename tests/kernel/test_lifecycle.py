@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
@@ -12,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from noisetop.machine import system
 from noisetop.recording.open import open_recording
+from tests.kernel import forked
 from tests.kernel.loads import workload
+from tests.kernel.own_cpu import OTHER, OWN
 from tests.kernel.program import (
     PROGRAM,
     is_loaded_by,
@@ -27,35 +29,42 @@ from tests.kernel.program import (
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
-CPU = str(max(system.online_cpus()))
+CPU = str(OWN)
 QUIET_TRIES = 5
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_recording(tmp_path: Path, number: signal.Signals) -> None:
-    path = tmp_path / "trace.json"
-    with started("record", "-c", CPU, "-o", path, until="recording") as process:
-        assert is_loaded_by(process.pid)
-        process.send_signal(number)
-        assert process.wait(timeout=30) == 0
+def test_a_signal_ends_the_recording(tmp_path: Path) -> None:
+    paths = {
+        number: tmp_path / f"{number.name}.json"
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    with contextlib.ExitStack() as stack:
+        running = {
+            number: stack.enter_context(started("record", "-c", CPU, "-o", path, until="recording"))
+            for number, path in paths.items()
+        }
+        for number, process in running.items():
+            assert is_loaded_by(process.pid)
+            process.send_signal(number)
+        for process in running.values():
+            assert process.wait(timeout=30) == 0
     wait_for(lambda: not left_in_kernel(), "the programs to be gone")
-    assert open_recording(path).damage == ""
-    assert [file.name for file in tmp_path.iterdir()] == ["trace.json"]
+    assert all(open_recording(path).damage == "" for path in paths.values())
+    assert {file.name for file in tmp_path.iterdir()} == {path.name for path in paths.values()}
 
 
 def test_kill_leaves_a_file_that_can_be_exported(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     partial = tmp_path / "trace.json.partial"
     with (
-        workload("membarrier", int(CPU), 0, 1000),
+        workload("membarrier", OWN, OTHER, 4000),
         started("record", "-c", CPU, "-o", path, until="recording") as process,
     ):
         wait_for(lambda: partial.stat().st_size > 500_000, "events on disk")
         process.kill()
         process.wait()
     wait_for(lambda: not left_in_kernel(), "the programs to be gone")
-    exported = run("export", partial, "-o", path)
-    assert exported.returncode == 0, exported.stderr
+    exported = read("export", partial, "-o", path)
     assert "cut short" in exported.stderr
     recording = open_recording(path)
     assert sum(len(chunk) for chunk in recording.chunks()) > 1000
@@ -65,7 +74,7 @@ def test_kill_leaves_a_file_that_can_be_exported(tmp_path: Path) -> None:
 def test_the_end_of_the_process_ends_the_recording(tmp_path: Path) -> None:
     victim = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     path = tmp_path / "trace.json"
-    with started("record", "-p", str(victim.pid), "-o", path, until="recording") as process:
+    with forked.started("record", "-p", str(victim.pid), "-o", path, until="recording") as process:
         victim.communicate(b"\n")
         assert process.wait(timeout=30) == 0
         assert process.stderr
@@ -163,8 +172,8 @@ def test_a_kill_at_the_start_leaves_no_file_or_one_that_can_be_read(tmp_path: Pa
 
 def test_the_second_of_two_recordings_into_one_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.noisetop"
-    with started("record", "--force", "-c", CPU, "-o", path, until="recording") as first:
-        second = run("record", "--force", "-c", CPU, "-d", "100ms", "-o", path)
+    with forked.started("record", "--force", "-c", CPU, "-o", path, until="recording") as first:
+        second = forked.run("record", "--force", "-c", CPU, "-d", "100ms", "-o", path)
         assert second.returncode == 2
         assert "another noisetop is writing" in second.stderr
         first.send_signal(signal.SIGINT)
@@ -181,12 +190,12 @@ def test_a_command_that_ignores_sigterm_is_told(tmp_path: Path) -> None:
 
 def test_a_full_disk_ends_the_recording_in_one_line(tmp_path: Path) -> None:
     script = f"""
-        mount -t tmpfs -o size=3m none {tmp_path} || exit 99
+        mount -t tmpfs -o size=2m none {tmp_path} || exit 99
         {PROGRAM} record -c {CPU} -d 20s -o {tmp_path}/run.noisetop
         echo "status $?"
         {PROGRAM} report --json {tmp_path}/run.noisetop.partial
     """
-    with workload("membarrier", int(CPU), 0, 0):
+    with workload("membarrier", OWN, OTHER, 0):
         done = subprocess.run(
             ["unshare", "--mount", "sh", "-c", script],
             capture_output=True,
@@ -202,12 +211,12 @@ def test_a_full_disk_ends_the_recording_in_one_line(tmp_path: Path) -> None:
 
 
 def test_plain_text_and_json_lines() -> None:
-    done = run("-c", CPU, "--json", "0.5", "3")
+    done = forked.run("-c", CPU, "--json", "0.3", "3")
     assert done.returncode == 0, done.stderr
     samples = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(samples) == 3
     assert all(set(sample["cpus"]) == {CPU} for sample in samples)
-    assert all(400e6 < sample["duration_ns"] < 5e9 for sample in samples)
+    assert all(200e6 < sample["duration_ns"] < 5e9 for sample in samples)
 
 
 def test_a_closed_pipe_is_no_error() -> None:
@@ -226,8 +235,8 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 def test_live_and_recorded_at_once_say_the_same(tmp_path: Path) -> None:
     path = tmp_path / "run.noisetop"
-    with workload("membarrier", int(CPU), 0, 1000):
-        done = run("top", "-c", CPU, "--json", "-d", "1s", "-o", path, "5")
+    with workload("membarrier", OWN, OTHER, 1000):
+        done = forked.run("top", "-c", CPU, "--json", "-d", "1s", "-o", path, "5")
     assert done.returncode == 0, done.stderr
     live = json.loads(done.stdout.splitlines()[-1])
     recorded = json.loads(read("report", path, "--json").stdout)
@@ -239,8 +248,8 @@ def test_the_last_sample_ends_the_recording(tmp_path: Path) -> None:
     # A thread whose end is not reported was told live while it ran, and there is no record of it.
     for number in range(QUIET_TRIES):
         path = tmp_path / f"{number}.noisetop"
-        with workload("membarrier", int(CPU), 0, 1000):
-            done = run("top", "-c", CPU, "--json", "-o", path, "0.3", "2")
+        with workload("membarrier", OWN, OTHER, 1000):
+            done = forked.run("top", "-c", CPU, "--json", "-o", path, "0.3", "2")
         assert done.returncode == 0, done.stderr
         recorded = json.loads(read("report", path, "--json").stdout)
         if not recorded["losses"]["unpaired"]:
@@ -277,7 +286,7 @@ def test_without_a_folder_for_temporary_files() -> None:
     shut = (
         f"for d in /tmp /var/tmp /usr/tmp; do [ ! -d $d ] || ({bound}) || exit 99; done; cd /proc"
     )
-    for words, status in (("--plain 0.2 1", 0), ("--json 0.2 1", 0), ("diagnose -d 1s", 1)):
+    for words, status in (("--plain 0.2 1", 0), ("--json 0.2 1", 0), ("diagnose -d 300ms", 1)):
         done = subprocess.run(
             ["unshare", "--mount", "sh", "-c", f"{shut} && exec {PROGRAM} {words}"],
             capture_output=True,

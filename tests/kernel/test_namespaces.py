@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from noisetop.machine import system
+from tests.kernel.own_cpu import OWN
 from tests.kernel.program import PROGRAM, read
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
-CPU = str(max(system.online_cpus()))
+CPU = str(OWN)
 BUSY = f"taskset -c {CPU} {sys.executable} -c 'while True: pass'"
 LOOP = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
 IN_PID = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")

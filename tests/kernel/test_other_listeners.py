@@ -13,16 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from noisetop.machine import system
 from noisetop.machine.tracepoint_users import TracepointUser
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
+from tests.kernel.forked import run, started
 from tests.kernel.kernel_trace import TRACEFS
-from tests.kernel.program import PATIENCE_S, read, run, started
+from tests.kernel.own_cpu import OWN
+from tests.kernel.program import PATIENCE_S, read
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
-CPU = max(system.online_cpus())
+CPU = OWN
 
 
 def told() -> dict[tuple[str, str], TracepointUser]:

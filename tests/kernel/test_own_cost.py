@@ -16,7 +16,7 @@ from tests.kernel.loads import stress
 pytestmark = pytest.mark.kernel
 
 CPUS = system.online_cpus()
-SECONDS = 1
+SECONDS = 0.5
 """Long beside the time from attaching until the window starts, whose records count as well."""
 FACTOR = 3
 """It is sampled before: the same load costs as much later, about."""

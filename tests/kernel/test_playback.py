@@ -26,7 +26,7 @@ from tests.kernel.loads import stress, workload
 pytestmark = pytest.mark.kernel
 
 CPU = max(system.online_cpus())
-SAMPLES = 5
+SAMPLES = 3
 INTERVAL_NS = 400_000_000
 
 

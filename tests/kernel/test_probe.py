@@ -27,7 +27,8 @@ from noisetop.probe.spin import SpinSettings, run_spin
 from noisetop.probe.spin_result import UNREPORTED_WAIT
 from noisetop.probe.switch import SwitchSettings, run_switch
 from noisetop.tracing.stopper import Stopper
-from tests.kernel.program import PATIENCE_S, run
+from tests.kernel.forked import run
+from tests.kernel.program import PATIENCE_S
 
 pytestmark = pytest.mark.kernel
 
@@ -52,7 +53,7 @@ open("/proc/self/comm", "w").write("intruder")
 os.sched_setaffinity(0, {cpu})
 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
 for _ in range(times):
-    time.sleep(0.2)
+    time.sleep(0.1)
     start = time.monotonic_ns()
     while time.monotonic_ns() < start + length_ns:
         pass
@@ -160,14 +161,14 @@ def test_a_stopped_process_is_found_and_named(stopper: Stopper) -> None:
         os.kill(pid, signal.SIGSTOP)
         until_state(pid, "T")
         moments.append(time.monotonic_ns())
-        time.sleep(0.5)
+        time.sleep(0.3)
         moments.append(time.monotonic_ns())
         os.kill(pid, signal.SIGCONT)
         moments.append(time.monotonic_ns())
 
     for _ in range(ATTEMPTS):
         with meanwhile(stop):
-            spin = run_spin(settings(1.5, priority=FAVOURED), stopper).cpus[0]
+            spin = run_spin(settings(1, priority=FAVOURED), stopper).cpus[0]
         check_sums(spin)
         if not (spin.start_ns < moments[0] and moments[3] < spin.end_ns):
             continue  # others had its CPU for so long that it was stopped at its end
@@ -200,7 +201,7 @@ def test_an_intruder_is_found_with_its_length_and_named(stopper: Stopper) -> Non
     lengths: list[tuple[int, int, int]] = []
     for _ in range(ATTEMPTS):
         with meanwhile(intrude):
-            spin = run_spin(settings(2.5, priority=FAVOURED), stopper).cpus[0]
+            spin = run_spin(settings(1.7, priority=FAVOURED), stopper).cpus[0]
         check_sums(spin)
         for start, end in (map(int, line.split()) for line in lines):
             gap = gap_around(spin, (start + end) // 2)
@@ -315,7 +316,7 @@ def test_a_throttled_cgroup_is_found_and_named(stopper: Stopper) -> None:
         measured = 0
         for _ in range(ATTEMPTS):
             with meanwhile(limit):
-                spin = run_spin(settings(1.5, priority=FAVOURED), stopper).cpus[0]
+                spin = run_spin(settings(1, priority=FAVOURED), stopper).cpus[0]
             check_sums(spin)
             found = list(throttlings(spin, seen))
             assert all(gap.length_ns >= (1 - LENGTH_TOLERANCE) * ns for gap, ns in found), found
@@ -349,7 +350,7 @@ def test_a_burst_of_interrupts_is_found_and_named(stopper: Stopper) -> None:
     # A membarrier reaches only CPUs on which its process runs at that moment.
     for _ in range(ATTEMPTS):
         with meanwhile(burst):
-            spin = run_spin(settings(1.5, priority=ALONE), stopper).cpus[0]
+            spin = run_spin(settings(1, priority=ALONE), stopper).cpus[0]
         check_sums(spin)
         reached = sum(p.count for p in spin.parts if p.path[-1] == "ipi_mb")
         assert spin.interrupts.get("CAL Function call interrupts", 0) >= reached
@@ -365,7 +366,7 @@ def test_the_tick_is_found_among_what_else_comes_regularly(stopper: Stopper) -> 
     """The host's own tick, on a guest, and timers of others. Whoever takes the CPU from the thread
     now and then takes ticks along: then it waits for a quieter stretch."""
     for _ in range(ATTEMPTS):
-        spin = run_spin(settings(1.5, priority=ALONE), stopper).cpus[0]
+        spin = run_spin(settings(1, priority=ALONE), stopper).cpus[0]
         assert spin.explained
         ticks = sum(p.count for p in spin.parts if p.path[-1] in TICK_FUNCTIONS)
         assert ticks, "no tick was traced"
@@ -400,7 +401,7 @@ def test_most_of_the_lost_time_is_explained_and_the_rest_is_told(stopper: Stoppe
     look like neither: then another run has to do."""
     shares: list[float] = []
     while not shares or (shares[-1] < 0.95 and len(shares) < ATTEMPTS):
-        result = run_spin(settings(5), stopper)
+        result = run_spin(settings(1.5), stopper)
         spin = result.cpus[0]
         check_sums(spin)
         assert result.clock.uncertainty_ns < 1_000
@@ -422,14 +423,14 @@ def test_the_loop_makes_no_system_call(stopper: Stopper) -> None:
         event = folder / "events/raw_syscalls/sys_enter"
         (event / "filter").write_text(f"common_pid == {pid}")
         (event / "enable").write_text("1")
-        time.sleep(0.5)
+        time.sleep(0.3)
         (event / "enable").write_text("0")
         counted.append(Path(f"/proc/{pid}/schedstat").read_text())
         counted.append((folder / "trace").read_text())
 
     try:
         with meanwhile(count):
-            spin = run_spin(settings(1.5, trace=False), stopper).cpus[0]
+            spin = run_spin(settings(0.8, trace=False), stopper).cpus[0]
     finally:
         folder.rmdir()
     assert spin.loops > 1_000_000
@@ -438,7 +439,7 @@ def test_the_loop_makes_no_system_call(stopper: Stopper) -> None:
 
 
 def test_switches_agree_with_the_trace(stopper: Stopper) -> None:
-    result = run_switch(SwitchSettings(CPU, 2, SECOND_NS, HOUSE), stopper)
+    result = run_switch(SwitchSettings(CPU, 2, SECOND_NS // 2, HOUSE), stopper)
     assert result.switches > 10
     assert result.traced_switches is not None
     assert result.unseen_ns is not None
@@ -461,8 +462,9 @@ def as_nobody(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.side_by_side
 def test_without_privileges_gaps_and_counters_are_left() -> None:
-    done = as_nobody("probe", "spin", "-c", str(CPU), "-d", "500ms", "--json")
+    done = as_nobody("probe", "spin", "-c", str(CPU), "-d", "300ms", "--json")
     assert done.returncode == 0, done.stderr
     [run_] = json.loads(done.stdout)["spin"]
     [spin] = run_["cpus"]
@@ -472,15 +474,17 @@ def test_without_privileges_gaps_and_counters_are_left() -> None:
     assert spin["interrupts"]["LOC Local timer interrupts"] > 0
 
 
+@pytest.mark.side_by_side
 def test_without_privileges_a_priority_is_one_line() -> None:
-    done = as_nobody("probe", "spin", "-c", str(CPU), "-d", "500ms", "-P", "f:10")
+    done = as_nobody("probe", "spin", "-c", str(CPU), "-d", "300ms", "-P", "f:10")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "f:10" in done.stderr
 
 
+@pytest.mark.side_by_side
 def test_json_carries_the_explanation() -> None:
-    done = run("probe", "spin", "-c", str(CPU), "-d", "500ms", "--json")
+    done = run("probe", "spin", "-c", str(CPU), "-d", "300ms", "--json")
     assert done.returncode == 0, done.stderr
     [spin] = json.loads(done.stdout)["spin"][0]["cpus"]
     assert {"explained_share", "lost_ns", "gaps", "parts", "unexplained_ns"} <= set(spin)

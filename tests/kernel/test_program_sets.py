@@ -16,8 +16,9 @@ from noisetop.machine import system
 from noisetop.tracing.program_sets import program_set
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
+from tests.kernel.forked import run
 from tests.kernel.loads import prepared
-from tests.kernel.program import read, run
+from tests.kernel.program import read
 from tests.kernel.provoked import favoured
 from tests.kernel.test_waits import assert_equal_to_the_kernels, delays
 from tests.kernel.tracing import Traced, trace
@@ -60,7 +61,7 @@ def wakers(options: list[str]) -> tuple[int, Counter[int], Counter[int]]:
     which CPU."""
     programs = program_set(options)
     with (
-        prepared(VICTIM_CPU, SENDER_CPU, "wake-urgent:1000:1000") as load,
+        prepared(VICTIM_CPU, SENDER_CPU, "wake-urgent:2000:1000") as load,
         Tracer(Target((VICTIM_CPU,)), programs=programs, samples_cost=False) as tracer,
     ):
         tracer.start_window()
@@ -113,7 +114,7 @@ def test_what_is_left_out_is_not_there(options: list[str]) -> None:
 
 
 def test_without_the_senders_nobody_is_named() -> None:
-    _, traced = traced_with([LOCAL], "membarrier:500:1000", "timerfd:0:500", "flood:500:500")
+    _, traced = traced_with([LOCAL], "membarrier:4000:1000", "timerfd:0:500", "flood:2000:500")
     for rows in (of_class(traced, "ipi"), traced.rows("…", "timerfd_tmrproc")):
         assert len(rows) >= 50
         assert set(rows["trigger"].tolist()) == {0}
@@ -123,7 +124,7 @@ def test_without_the_senders_nobody_is_named() -> None:
 
 
 def test_without_callbacks_there_is_no_third_step() -> None:
-    _, traced = traced_with([CHEAP], "timerfd:0:500", "membarrier:500:1000")
+    _, traced = traced_with([CHEAP], "timerfd:0:500", "membarrier:4000:1000")
     paths = {traced.sources[number].path for number in np.unique(traced.table["source"]).tolist()}
     assert not [path for path in paths if path[0] in CALLING and len(path) > 2]
     assert len(of_class(traced, "ipi")) >= 50
@@ -135,7 +136,7 @@ def test_without_callbacks_there_is_no_third_step() -> None:
 def test_without_callbacks_the_sender_tells_the_function(kind: str, function: str) -> None:
     """Where an interrupt can have run only one. Others may interrupt meanwhile, and then some are
     not told; a thread that does one thing is never said to have done another."""
-    tids, traced = traced_with([CHEAP], f"{kind}:500:1000")
+    tids, traced = traced_with([CHEAP], f"{kind}:4000:1000")
     rows = of_class(traced, "ipi")
     calls = [i for i, one in enumerate(traced.sources) if "call_function" in "".join(one.path)]
     mine = rows[(traced.tids(rows) == tids[kind]) & np.isin(rows["source"], calls)]

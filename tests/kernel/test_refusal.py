@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from noisetop.machine import system
 from tests.kernel.loads import workload
+from tests.kernel.own_cpu import OTHER, OWN
 from tests.kernel.program import PROGRAM
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 BTF = Path("/sys/kernel/btf/vmlinux")
-CPUS = system.online_cpus()
 
 
 def run_without(fields: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -45,15 +44,15 @@ def run_without(fields: str, folder: Path, *arguments: str) -> subprocess.Comple
     ],
 )
 def test_one_source_is_missing(field: str, tracepoint: str, program: str, tmp_path: Path) -> None:
-    with workload("timerfd", max(CPUS), min(CPUS), 500):
-        done = run_without(field, tmp_path, "--json", "-c", str(max(CPUS)), "-d", "500ms")
+    with workload("timerfd", OWN, OTHER, 500):
+        done = run_without(field, tmp_path, "--json", "-c", str(OWN), "-d", "500ms")
     assert done.returncode == 0, done.stderr
     documents = [json.loads(line) for line in done.stdout.splitlines()]
     named = [name for name in documents[0]["unavailable_sources"] if name.split()[0] == tracepoint]
     assert len(named) == 1
     assert f"({program} was refused: " in named[0]
     assert field in named[0]
-    sources = [one for seen in documents for one in seen["cpus"][str(max(CPUS))]["sources"]]
+    sources = [one for seen in documents for one in seen["cpus"][str(OWN)]["sources"]]
     assert sum(one["count"] for one in sources if one["path"][0] == "timer") > 100
 
 
@@ -63,8 +62,8 @@ def test_one_source_is_missing(field: str, tracepoint: str, program: str, tmp_pa
     ids=["CFS_BANDWIDTH", "SMP", "CGROUPS", "NUMA_BALANCING"],
 )
 def test_what_an_option_takes_away_is_no_refusal(fields: str, tmp_path: Path) -> None:
-    cpu = max(CPUS)
-    with workload("timerfd", cpu, min(CPUS), 500):
+    cpu = OWN
+    with workload("timerfd", cpu, OTHER, 500):
         done = run_without(fields, tmp_path, "--json", "-c", str(cpu), "--faults", "-d", "500ms")
     assert done.returncode == 0, done.stderr
     documents = [json.loads(line) for line in done.stdout.splitlines()]
@@ -77,7 +76,7 @@ def test_a_program_that_would_halt_the_kernel_is_left_out(tmp_path: Path) -> Non
     """As on kernels whose RCU does not note that it has asked for help: noisetop/native/rcu.c."""
     if b"\0rcu_read_lock_nesting\0" not in BTF.read_bytes():
         return  # readers are not preempted
-    done = run_without("defer_qs_pending", tmp_path, "--json", "-c", str(max(CPUS)), "-d", "500ms")
+    done = run_without("defer_qs_pending", tmp_path, "--json", "-c", str(OWN), "-d", "500ms")
     assert done.returncode == 0, done.stderr
     missing = json.loads(done.stdout.splitlines()[0])["unavailable_sources"]
     (told,) = [name for name in missing if name.split()[0] == "softirq_raise"]

@@ -20,8 +20,9 @@ from noisetop.machine.proc_interrupts import softirq_names
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel import books
+from tests.kernel.forked import run, started
 from tests.kernel.loads import LIFETIME_S, prepared, stop, workload
-from tests.kernel.program import PATIENCE_S, read, run, started, wait_for
+from tests.kernel.program import PATIENCE_S, read, wait_for
 from tests.kernel.tracing import Traced, trace
 
 pytestmark = pytest.mark.kernel
@@ -40,11 +41,11 @@ def victims(traced: Traced) -> set[int]:
     return set(traced.table["victim_tid"].tolist()) - {0}
 
 
+@pytest.mark.side_by_side
 def test_several_processes_are_victims_and_another_one_is_not() -> None:
     with contextlib.ExitStack() as stack:
         first, second, stranger = (
-            stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, "compete:0:2000"))
-            for _ in range(3)
+            stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, "compete:0:800")) for _ in range(3)
         )
         target = Target((VICTIM_CPU,), pids=(first.pid, second.pid))
         loads = (stranger, first, second)
@@ -56,15 +57,17 @@ def test_several_processes_are_victims_and_another_one_is_not() -> None:
     assert stranger.tids["compete"] in traced.rows("thread", "compete")["tid"]
 
 
+@pytest.mark.side_by_side
 def test_a_thread_is_a_victim_and_its_sibling_is_not() -> None:
-    with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:2000") as load:
+    with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:1000") as load:
         traced = trace(Target((VICTIM_CPU,), tids=(load.tids["victim"],)), load.run)
     assert victims(traced) == {load.tids["victim"]}
     assert set(traced.rows("thread", "compete")["tid"]) == {load.tids["compete"]}
 
 
+@pytest.mark.side_by_side
 def test_several_threads_are_victims() -> None:
-    with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:2000") as load:
+    with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:1000") as load:
         tids = load.tids["victim"], load.tids["compete"]
         traced = trace(Target((VICTIM_CPU,), tids=tids), load.run)
     assert victims(traced) == set(tids)
@@ -181,7 +184,7 @@ def _is_ksmd(path: Path) -> bool:
 def test_a_kernel_thread_is_a_victim_by_its_name(tmp_path: Path) -> None:
     file = tmp_path / "ksmd.json"
     with merging(), workload("timerfd", VICTIM_CPU, SENDER_CPU, 1000):
-        done = run("record", "-t", "ksmd", "-d", "1s", "-q", "-o", file)
+        done = run("record", "-t", "ksmd", "-d", "500ms", "-q", "-o", file)
         assert done.returncode == 0, done.stderr
     document = json.loads(read("report", "--json", file).stdout)
     assert document["metadata"]["target"].endswith("(ksmd)")
@@ -217,6 +220,7 @@ def test_a_cpu_on_which_a_kernel_thread_spins_is_not_idle() -> None:
     assert (idle["victim_tid"] != tid).all(), "what it does itself is no noise"
 
 
+@pytest.mark.side_by_side
 def test_the_run_ends_with_the_last_of_its_threads(tmp_path: Path) -> None:
     with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:200") as load:
         tids = ",".join(str(tid) for tid in load.tids.values())

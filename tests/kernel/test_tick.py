@@ -32,7 +32,7 @@ pytestmark = pytest.mark.kernel
 
 CPUS = system.online_cpus()
 WATCHED, UNWATCHED = max(CPUS), min(CPUS)
-IDLE_S = 1.5
+IDLE_S = 0.5
 REASONS = {
     "posix_timer": 1 << 0,
     "perf_events": 1 << 1,

@@ -60,7 +60,7 @@ def assert_named(traced: Traced, rows: Interruptions, name: str, tid: int, count
     [("membarrier", "ipi_mb"), ("munmap", "flush_tlb_func"), ("mprotect", "flush_tlb_func")],
 )
 def test_a_sibling_that_interrupts_from_another_cpu(kind: str, function: str) -> None:
-    load, traced = provoke(f"{kind}:1000:1000", only_process=True)
+    load, traced = provoke(f"{kind}:4000:1000", only_process=True)
     mine = in_process(load, traced, traced.rows("ipi", "…", function))
     assert_named(traced, mine, kind, load.tids[kind], count=50)
     assert set(traced.tids(mine)) == {load.tids[kind]}
@@ -76,7 +76,7 @@ def test_a_static_key_leads_to_the_process_behind_the_kworker() -> None:
     chained: dict[Trigger, int] = {}
     while not chained:
         assert time.monotonic() < end, "no key was flipped: who else takes time stamps of packets?"
-        load, traced = provoke("timestamp:50:100")
+        load, traced = provoke("timestamp:200:100")
         causes = traced.causes(traced.rows("ipi", "…", "do_sync_core"))
         chained = {t: count for t, count in causes.items() if t.work == "netstamp_clear"}
     assert sum(chained.values()) >= 20
@@ -92,14 +92,24 @@ TIMERS = [
 ]
 
 
+TIMES = 500
+
+
+@pytest.fixture(scope="module")
+def timers() -> tuple[Workload, Traced]:
+    """A thread for each kind of timer."""
+    return provoke(*(f"{kind}:0:{TIMES}" for kind, _ in TIMERS))
+
+
 @pytest.mark.parametrize(("kind", "function"), TIMERS)
-def test_a_timer_names_who_armed_it(kind: str, function: str) -> None:
-    count = 500
-    load, traced = provoke(f"{kind}:0:{count}")
+def test_a_timer_names_who_armed_it(
+    kind: str, function: str, timers: tuple[Workload, Traced]
+) -> None:
+    load, traced = timers
     rows = traced.rows("timer", "local_timer", function)
     tid = load.tids[kind]
     mine = rows[traced.tids(rows) == tid]
-    assert count - traced.hidden <= len(mine) <= count
+    assert TIMES - traced.hidden <= len(mine) <= TIMES
     assert {(t.task, t.cpu) for t in traced.causes(mine)} == {(kind, VICTIM_CPU)}
 
 
@@ -125,7 +135,7 @@ def test_two_processes_with_two_timers_each() -> None:
 
 def test_work_that_another_process_queued_on_the_cpu() -> None:
     count = 200
-    load, traced = provoke(f"stat-refresh:200:{count}")
+    load, traced = provoke(f"stat-refresh:500:{count}")
     tid = load.tids["stat-refresh"]
     rows = traced.rows("thread", "…", "refresh_vm_stats")
     mine = rows[(traced.tids(rows) == tid) & (rows["flags"] & Flag.CONTINUED == 0)]
@@ -142,8 +152,8 @@ def test_work_that_another_process_queued_on_the_cpu() -> None:
 def test_a_realtime_thread_that_preempts_names_its_waker() -> None:
     count = 500
     with contextlib.ExitStack() as stack:
-        victim = stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, "spin:1000:1500"))
-        load = stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, f"wake-urgent:500:{count}"))
+        victim = stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, "spin:1000:800"))
+        load = stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, f"wake-urgent:1000:{count}"))
         target = Target((VICTIM_CPU,), pid=victim.pid)
         traced = trace(target, victim.begin, load.run, victim.finish)
     rows = traced.rows("thread", "urgent")
@@ -156,7 +166,7 @@ def test_a_realtime_thread_that_preempts_names_its_waker() -> None:
 
 def test_a_flood_of_packets_names_the_task_that_sent_them() -> None:
     count = 2000
-    load, traced = provoke(f"flood:2000:{count}")
+    load, traced = provoke(f"flood:5000:{count}")
     rows = traced.rows("softirq", "NET_RX")
     named = rows[traced.tids(rows) == load.tids["flood"]]
     assert count * SHARE <= len(named) + traced.hidden
@@ -165,7 +175,7 @@ def test_a_flood_of_packets_names_the_task_that_sent_them() -> None:
 
 
 def test_two_threads_of_the_victim_on_one_cpu() -> None:
-    load, traced = provoke("compete:0:10000", only_process=True)
+    load, traced = provoke("compete:0:3000", only_process=True)
     assert len(traced.rows("thread", "self", "compete")) >= 20
     assert len(traced.rows("thread", "self", "victim")) >= 20
     for name in ("compete", "victim"):
@@ -175,6 +185,7 @@ def test_two_threads_of_the_victim_on_one_cpu() -> None:
         assert load.tids[name] not in traced.rows("thread", name)["tid"], "no stranger"
 
 
+@pytest.mark.side_by_side
 def test_threads_that_are_born_later_are_victims_too() -> None:
     count = 100
     load, traced = provoke(f"give-birth:0:{count}", only_process=True)
@@ -182,6 +193,7 @@ def test_threads_that_are_born_later_are_victims_too() -> None:
     assert len(seen(traced) & set(load.born)) >= count - traced.hidden
 
 
+@pytest.mark.side_by_side
 @pytest.mark.parametrize("follow", [True, False])
 def test_a_child_is_a_victim_when_asked_for(follow: bool) -> None:
     with parent(VICTIM_CPU, SENDER_CPU, "compete:0:2000") as load:
@@ -191,6 +203,7 @@ def test_a_child_is_a_victim_when_asked_for(follow: bool) -> None:
     assert children & seen(traced) == (children if follow else set())
 
 
+@pytest.mark.side_by_side
 def test_a_control_group_is_a_victim_and_its_neighbour_is_not() -> None:
     unified = Path("/sys/fs/cgroup/unified")
     root = unified if unified.is_dir() else Path("/sys/fs/cgroup")
@@ -251,7 +264,7 @@ def test_somebody_does_on_a_busy_one() -> None:
 
 def test_two_senders_are_never_taken_for_each_other() -> None:
     """Both act on CPU 0 at periods that drift past each other; the function tells them apart."""
-    load, traced = provoke("membarrier:1900:4000", "munmap:1300:2700", only_process=True)
+    load, traced = provoke("membarrier:3800:4000", "munmap:2600:2700", only_process=True)
     for kind, function in (("membarrier", "ipi_mb"), ("munmap", "flush_tlb_func")):
         rows = traced.rows("ipi", "…", function)
         named = in_process(load, traced, rows)
@@ -271,13 +284,13 @@ def test_two_senders_are_never_taken_for_each_other() -> None:
 
 def many() -> tuple[Workload, Traced]:
     return provoke(
-        "membarrier:900:2700",
-        "munmap:700:2100",
+        "membarrier:1800:2700",
+        "munmap:1400:2100",
         "timerfd:0:2000",
         "nanosleep:0:2000",
-        "stat-refresh:100:300",
-        "wake-urgent:300:900",
-        "flood:500:1500",
+        "stat-refresh:200:300",
+        "wake-urgent:600:900",
+        "flood:1000:1500",
     )
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from noisetop.machine import system
 from noisetop.tracing.user_stacks import LIBRARY
-from tests.kernel.program import read, run
+from tests.kernel.forked import run
+from tests.kernel.own_cpu import OTHER, OWN
+from tests.kernel.program import read
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
-SENDER_CPU = min(system.online_cpus())
-VICTIM_CPU = max(system.online_cpus())
+VICTIM_CPU, SENDER_CPU = OWN, OTHER
 TIMES = 2000
 SHARE = 0.99
 SOURCE = Path(__file__).with_name("sender.c")

@@ -75,10 +75,10 @@ def assert_books_agree(traced: Traced, load: Workload, before: Books) -> None:
 
 
 CASES = {
-    "a spinner": ("spin:0:1", "mprotect:500:1000"),
-    "two threads on one CPU": ("compete:0:4000",),
-    "a blocked server": ("nanosleep:1000:1500", "futex:500:500"),
-    "beside a real-time thread": ("compete:0:4000", "wake-urgent:20:30"),
+    "a spinner": ("spin:0:1", "mprotect:1000:500"),
+    "two threads on one CPU": ("compete:0:2500",),
+    "a blocked server": ("nanosleep:1000:600", "futex:500:300"),
+    "beside a real-time thread": ("compete:0:2500", "wake-urgent:40:30"),
 }
 
 
@@ -92,7 +92,7 @@ def test_it_adds_up_and_agrees_with_the_kernels_books(acts: tuple[str, ...]) -> 
 
 
 def test_two_threads_name_each_other_as_contention() -> None:
-    with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:4000") as load:
+    with prepared(VICTIM_CPU, SENDER_CPU, "compete:0:2500") as load:
         traced = trace(Target((VICTIM_CPU,), pid=load.pid), load.run)
     one, other = (traced.victims[load.tids[name]] for name in ("victim", "compete"))
     for mine, its, rival in ((one, other, "compete"), (other, one, "victim")):
@@ -102,7 +102,7 @@ def test_two_threads_name_each_other_as_contention() -> None:
 
 
 def test_a_quota_is_throttled_time() -> None:
-    with quota(percent=20) as tasks, prepared(VICTIM_CPU, SENDER_CPU, "compete:0:1500") as load:
+    with quota(percent=20) as tasks, prepared(VICTIM_CPU, SENDER_CPU, "compete:0:700") as load:
         tasks.write_text(str(load.pid))
         traced = trace(Target((VICTIM_CPU,), pid=load.pid), load.run)
     assert_adds_up(traced, load)
@@ -113,14 +113,14 @@ def test_a_quota_is_throttled_time() -> None:
 
 def test_a_thread_that_migrates_while_it_waits() -> None:
     with contextlib.ExitStack() as stack:
-        load = stack.enter_context(prepared(NOWHERE, NOWHERE, "compete:0:6000"))
-        rivals = [stack.enter_context(prepared(cpu, cpu, "compete:0:4000")) for cpu in CPUS]
+        load = stack.enter_context(prepared(NOWHERE, NOWHERE, "compete:0:3000"))
+        rivals = [stack.enter_context(prepared(cpu, cpu, "compete:0:2000")) for cpu in CPUS]
 
         def migrate() -> None:
             for rival in rivals:
                 rival.begin()
             load.begin()
-            for turn in range(150):
+            for turn in range(80):
                 os.sched_setaffinity(load.tids["victim"], {CPUS[turn % len(CPUS)]})
                 time.sleep(0.003)
             os.sched_setaffinity(load.tids["victim"], set(CPUS))

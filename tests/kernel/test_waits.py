@@ -92,7 +92,7 @@ def assert_equal_to_the_kernels(traced: Traced, before: dict[int, int], load: Wo
 @pytest.mark.parametrize("bound", [True, False], ids=["pinned", "unpinned"])
 def test_waits_equal_the_kernels(bound: bool, act: str) -> None:
     cpus = (VICTIM_CPU, SENDER_CPU) if bound else (NOWHERE, NOWHERE)
-    acts = ["compete:0:1200"] * RIVALS
+    acts = ["compete:0:600"] * RIVALS
     with favoured(*cpus, *acts, act) as load:
         before = delays(load)
         traced = trace(Target(CPUS, pid=load.pid), load.run)
@@ -106,8 +106,8 @@ def test_the_age_of_its_clock_is_what_the_kernel_leaves_out_of_short_waits(bound
     that look at that clock take time between ours, so not all of the difference can be told, and
     beside other programs even less."""
     cpus = (VICTIM_CPU, SENDER_CPU) if bound else (NOWHERE, NOWHERE)
-    acts = ["compete:0:6000"] * (1 if bound else len(CPUS))
-    with favoured(*cpus, "nanosleep:1000:1000", *acts) as load, clock_ages(load.pid) as ages:
+    acts = ["compete:0:3000"] * (1 if bound else len(CPUS))
+    with favoured(*cpus, "nanosleep:1000:500", *acts) as load, clock_ages(load.pid) as ages:
         before = delays(load)
         traced = trace(Target(CPUS, pid=load.pid), load.run)
         after = delays(load)
@@ -115,8 +115,8 @@ def test_the_age_of_its_clock_is_what_the_kernel_leaves_out_of_short_waits(bound
     tid = load.tids["nanosleep"]
     wait, waited_ns = traced.waits[tid], after[tid] - before[tid]
     left_out_ns = wait.sum_ns - waited_ns
-    assert wait.count["woken"] >= 900
-    assert ages.not_counted(tid) >= 100
+    assert wait.count["woken"] >= 450
+    assert ages.not_counted(tid) >= 50
     assert left_out_ns >= SHARE * waited_ns
     told_ns = ages.missing_ns(tid)
     assert told_ns > 0
@@ -127,7 +127,7 @@ def test_the_age_of_its_clock_is_what_the_kernel_leaves_out_of_short_waits(bound
 def test_waits_for_another_process_equal_the_kernels() -> None:
     with contextlib.ExitStack() as stack:
         load, *rivals = (
-            stack.enter_context(favoured(VICTIM_CPU, SENDER_CPU, "compete:0:4000"))
+            stack.enter_context(favoured(VICTIM_CPU, SENDER_CPU, "compete:0:2000"))
             for _ in range(2)
         )
         before = delays(load)
@@ -140,14 +140,14 @@ def test_waits_for_another_process_equal_the_kernels() -> None:
 def test_waits_follow_their_thread_across_migrations() -> None:
     """Moved back and forth while it waits: a thread that competes for either CPU."""
     with contextlib.ExitStack() as stack:
-        load = stack.enter_context(favoured(NOWHERE, NOWHERE, "compete:0:6000"))
-        rivals = [stack.enter_context(favoured(cpu, cpu, "compete:0:5000")) for cpu in CPUS]
+        load = stack.enter_context(favoured(NOWHERE, NOWHERE, "compete:0:3000"))
+        rivals = [stack.enter_context(favoured(cpu, cpu, "compete:0:2500")) for cpu in CPUS]
 
         def migrate() -> None:
             for rival in rivals:
                 rival.begin()
             load.begin()
-            for cpu in itertools.islice(itertools.cycle(CPUS), 200):
+            for cpu in itertools.islice(itertools.cycle(CPUS), 100):
                 os.sched_setaffinity(load.tids["victim"], {cpu})
                 time.sleep(0.003)
             os.sched_setaffinity(load.tids["victim"], set(CPUS))

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from noisetop.machine import system
+from tests.kernel.forked import run, started
 from tests.kernel.loads import stop, workload
-from tests.kernel.program import read, run, started
+from tests.kernel.own_cpu import OTHER, OWN
+from tests.kernel.program import read
 from tests.kernel.provoked import program
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
-CPUS = system.online_cpus()
-VICTIM_CPU, SENDER_CPU = CPUS[-1], CPUS[0]
+VICTIM_CPU, SENDER_CPU = OWN, OTHER
 STARTS = 30
 NAME = "who-is-this"
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from noisetop.counters.losses import LOSSES, Losses
 from noisetop.events.interruption import Interruptions, Source
+from noisetop.events.symbols import SymbolTable, read_kallsyms
 from noisetop.events.trigger import Trigger
 from noisetop.events.victim_time import VictimTime
 from noisetop.events.waits import TaskWait
+from noisetop.machine import system
 from noisetop.tracing.program_sets import COMPLETE, ProgramSet
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
@@ -68,6 +72,18 @@ def _matches(path: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
     )
 
 
+def kernel_symbols() -> SymbolTable:
+    """Of the kernel and its modules, read and sorted once for all tests. BPF programs that came
+    later are not in it."""
+    lines = system.read_text(Path("/proc/modules")).splitlines()  # none where there are no modules
+    return _symbols_with(tuple(sorted(line.split()[0] for line in lines)))
+
+
+@functools.lru_cache(maxsize=1)
+def _symbols_with(_modules: tuple[str, ...]) -> SymbolTable:
+    return read_kallsyms()
+
+
 def trace(
     target: Target,
     *loads: Callable[[], None],
@@ -82,6 +98,7 @@ def trace(
     with Tracer(
         target, ring_records=ring_records, stacks=True, faults=faults, entries=entries,
         housekeeping=housekeeping, samples_cost=False, programs=programs,
+        symbols=kernel_symbols(),
     ) as tracer:  # fmt: skip
         slices = books.slices_of_init()
         tracer.start_window()
