@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -43,6 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported: @settings takes what it does not name from the profile."""
     _hear_interrupts()
+    collect_rarely()
     try:
         from hypothesis import settings
     except ImportError:  # in a guest, which runs tests of the kernel only
@@ -71,12 +73,9 @@ def pytest_collection_finish() -> None:
     looks at none of it again."""
     gc.collect()
     gc.freeze()
-    collect_rarely()
-
-
-def pytest_unconfigure() -> None:
-    """At its end a process frees what is left, and nanobind tells what it could not."""
-    gc.unfreeze()
+    # At its end a process frees what is left, and nanobind tells what it could not. Not before:
+    # pytest looks at all objects five times at the end of a session, of an inner one as well.
+    atexit.register(gc.unfreeze)
 
 
 def _bpf_is_allowed() -> bool:

@@ -121,8 +121,8 @@ def test_a_part_of_the_tests_is_not_recorded(tmp_path: Path) -> None:
         "def pytest_configure(config):\n"
         "    config.pluginmanager.register(Recorder('guests', Path.cwd()))\n"
     )
-    environment = ("env", f"PYTHONPATH={PROJECT}")
-    words = ("pytest", "-p", "no:cacheprovider", "-p", "no:asyncio", "tests/guests")
+    environment = ("env", f"PYTHONPATH={PROJECT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1")
+    words = ("pytest", "-p", "no:cacheprovider", "tests/guests")
     result_file = folder / "result.json"
     for more, written in ((("-k", "test_a"), False), ((), True)):
         done = subprocess.run(

@@ -79,6 +79,7 @@ IDENTIFIERS = {
     r"noise_told": "NOISE_EXPORT",
     r"tell_\w+": "emit_*",
 }
+_ANY_IDENTIFIER = re.compile(rf"\b_*({'|'.join(IDENTIFIERS)})\b", re.IGNORECASE)
 
 MODULES = {
     "bpf/arm.bpf.c": "timer_arm.bpf.c",
@@ -129,8 +130,9 @@ def _modules() -> tuple[Path, ...]:
 def _texts() -> tuple[tuple[str, str], ...]:
     """Where it is, and everything that a user may read: strings, documents, help."""
     found = [
-        (f"{path.relative_to(_ROOT)}:{line}", text)
+        (f"{name}:{line}", text)
         for path in _modules()
+        for name in [path.relative_to(_ROOT)]
         for line, text in _literals(path)
         if text not in RELEASED
     ]
@@ -174,11 +176,15 @@ def _identifiers(path: Path) -> Iterator[tuple[int, str]]:
 
 @cache
 def _names() -> dict[str, tuple[str, ...]]:
-    """Each identifier of the program, and where it stands."""
+    """Identifiers of the program, and where they stand: all of each file that has one of those
+    that are looked for."""
     c_files = (p for d in ("bpf", "noisetop/native") for p in (_ROOT / d).rglob("*.[ch]"))
     interfaces = (_ROOT / "noisetop").rglob("*.pyi")
     found: dict[str, list[str]] = {}
     for path in (*_modules(), *interfaces, *c_files):
+        # To take a file apart takes long.
+        if not _ANY_IDENTIFIER.search(path.read_text()):
+            continue
         for line, name in _identifiers(path):
             found.setdefault(name.lower(), []).append(f"{path.relative_to(_ROOT)}:{line}")
     return {name: tuple(places) for name, places in found.items()}

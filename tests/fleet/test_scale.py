@@ -135,7 +135,15 @@ def simulated(
     return late / steps
 
 
-@pytest.mark.parametrize("ranks", [1, 4, 32, 256])
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        1,
+        pytest.param(4, marks=pytest.mark.thorough),
+        32,
+        pytest.param(256, marks=pytest.mark.thorough),
+    ],
+)
 @pytest.mark.parametrize("work", [200_000, 2 * MS])
 def test_direct_simulation_of_a_known_trace(ranks: int, work: int, thorough: bool) -> None:
     """Short and long delays, some much longer than a step; four times as many steps of the

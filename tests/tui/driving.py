@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 
 from noisetop.live.sample import Sample
@@ -55,7 +57,7 @@ async def until(pilot: Pilot[bool], condition: Callable[[], bool]) -> None:
         if condition():
             await pilot.pause()
             return
-        await pilot.pause(0.01)
+        await asyncio.sleep(0.01)
     raise AssertionError("the condition did not come true")
 
 
@@ -68,6 +70,7 @@ async def shown(app: Dashboard, pilot: Pilot[bool], seconds: int = 1) -> None:
 
 def screen(app: Dashboard) -> str:
     width, height = app.size
+    visible_screen_stack.set(app._background_screens)  # an overlay lies on them
     lines = app.screen._compositor.render_strips()
     assert len(lines) == height
     assert all(line.cell_length == width for line in lines)

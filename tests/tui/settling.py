@@ -6,12 +6,15 @@ Textual's own way sleeps until the process is still: 20 ms at least, up to a sec
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
-from pathlib import Path
 
 from textual._context import active_app
 
+_TASKS = "/proc/self/task"
+_STAT_BYTES = 128
+"""The state comes behind the number and the name, which has 15 bytes at most."""
 _STEP_S = 0.001
 _STILL_STEPS = 2
 """A thread that waits for the interpreter is seen as running in the next step."""
@@ -19,17 +22,22 @@ _STILL_STEPS = 2
 
 def _others_run() -> bool:
     """Whether a thread of this process other than the calling one runs or wants to."""
-    own = threading.get_native_id()
-    for task in Path("/proc/self/task").iterdir():
-        if int(task.name) == own:
-            continue
+    own = str(threading.get_native_id())
+    with os.scandir(_TASKS) as tasks:
+        return any(_runs(task.path) for task in tasks if task.name != own)
+
+
+def _runs(task: str) -> bool:
+    """Files of pathlib and text would take most of the time of a wait."""
+    try:
+        fd = os.open(f"{task}/stat", os.O_RDONLY)
         try:
-            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):  # it ended
-            return True
-        if state != "S":
-            return True
-    return False
+            stat = os.read(fd, _STAT_BYTES)
+        finally:
+            os.close(fd)
+    except (FileNotFoundError, ProcessLookupError):  # it ended
+        return True
+    return stat.rpartition(b") ")[2][:1] != b"S"
 
 
 def _is_drawn() -> bool:

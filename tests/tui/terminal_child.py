@@ -35,6 +35,23 @@ def _suspended_in_a_write(write: Callable[[WriterThread, str], None]) -> object:
     return suspended
 
 
+def become_program(streams: list[int], environment: dict[str, str]) -> None:
+    """Makes a forked process one like a shell starts: stdin, stdout and stderr are these."""
+    os.setsid()
+    for number, fd in enumerate(streams):
+        os.dup2(fd, number)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    os.environ.clear()
+    os.environ.update(environment)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
 def main(case: str, log: str) -> int:
     # The log is how a test hears from a process whose terminal is gone.
     with contextlib.suppress(OSError):

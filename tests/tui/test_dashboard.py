@@ -447,6 +447,7 @@ async def test_resize(size: tuple[int, int]) -> None:
         assert "tick_nohz_handler" in screen(app)
 
 
+@pytest.mark.usefixtures("each_change_is_drawn")
 async def test_only_lines_that_changed_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     first = busy(2)
     feed = FakeFeed(first)

@@ -7,12 +7,10 @@ from textual.pilot import Pilot
 
 from noisetop.live.noise_columns import OCTAVES, NoiseColumns, noise_column
 from noisetop.machine.topology import CpuPlace
-from noisetop.recording.open import open_recording
 from noisetop.tui.app import Dashboard
 from noisetop.tui.heat_rows import heat_rows
 from noisetop.tui.panels.heat_map import HeatMap
 from tests.builders import FakeFeed, cpu, growing, source, summary
-from tests.recordings import DATA
 from tests.tui.driving import (
     DISK,
     RCU,
@@ -25,7 +23,7 @@ from tests.tui.driving import (
     shown,
     until,
 )
-from tests.tui.test_playback import opened, shows
+from tests.tui.test_playback import opened_noisy, shows
 
 
 async def open_map(app: Dashboard, pilot: Pilot[bool]) -> HeatMap:
@@ -58,6 +56,7 @@ async def test_a_column_for_each_sample_and_the_culprit_below_the_cursor() -> No
         assert overlay(app) is None
 
 
+@pytest.mark.usefixtures("each_change_is_drawn")
 async def test_it_goes_on_with_the_samples_column_by_column(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -125,7 +124,7 @@ async def test_a_period_whose_figures_are_gone() -> None:
 
 
 async def test_over_a_recording_enter_goes_to_the_period() -> None:
-    async with opened(open_recording(DATA / "noisy.noisetop")) as (app, pilot, _feed):
+    async with opened_noisy() as (app, pilot, _feed):
         await open_map(app, pilot)
         await pilot.press("home", "right", "right", "down")
         await pilot.pause()
@@ -137,7 +136,7 @@ async def test_over_a_recording_enter_goes_to_the_period() -> None:
 
 
 async def test_a_click_puts_the_cursor_and_a_double_click_shows() -> None:
-    async with opened(open_recording(DATA / "noisy.noisetop")) as (app, pilot, _feed):
+    async with opened_noisy() as (app, pilot, _feed):
         panel = await open_map(app, pilot)
         await pilot.click(HeatMap, offset=(10 + 3 * panel._window.width, 0))
         await pilot.pause()
@@ -147,8 +146,19 @@ async def test_a_click_puts_the_cursor_and_a_double_click_shows() -> None:
         assert overlay(app) is None
 
 
-@pytest.mark.parametrize("size", [(60, 16), (80, 24), (300, 80), (12, 6)])
-@pytest.mark.parametrize("count", [1, 40, 200])
+@pytest.mark.parametrize(
+    ("size", "count"),
+    [
+        pytest.param(size, count, marks=() if count in shown else pytest.mark.thorough)
+        for size, shown in (
+            ((60, 16), (40,)),
+            ((80, 24), (1,)),
+            ((300, 80), (200,)),
+            ((12, 6), (40,)),
+        )
+        for count in (1, 40, 200)
+    ],
+)
 async def test_sizes(size: tuple[int, int], count: int) -> None:
     async with dashboard(FakeFeed(*growing(range(count), [TICK], 2)), size) as (app, pilot):
         await shown(app, pilot, 2)

@@ -17,13 +17,12 @@ from textual.pilot import Pilot
 
 from noisetop.live.pair import Pair
 from noisetop.live.playback_feed import PlaybackFeed
-from noisetop.recording.open import open_recording
 from noisetop.tui.app import CHANGES, Dashboard
 from noisetop.tui.severity import DARK, use_palette
 from tests.recordings import DATA
 from tests.tui.driving import screen, until
 from tests.tui.test_pair import feed_of
-from tests.tui.test_playback import NOISY, opened, shows
+from tests.tui.test_playback import NOISY, opened_noisy, shows
 
 _DRAWN_BY = "8.2"
 """Version of Textual; others draw some things differently."""
@@ -92,7 +91,7 @@ async def test_every_panel(
     monkeypatch.delenv("NO_COLOR", raising=False)
     if look == "no-colour":
         monkeypatch.setenv("NO_COLOR", "1")
-    async with opened(open_recording(NOISY), size) as (app, pilot, feed):
+    async with opened_noisy(size) as (app, pilot, feed):
         if look == "light":
             app.show_look("light")
         await until(pilot, lambda: len(feed.moments) == 100)

@@ -11,10 +11,13 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 import pytest
+
+from tests.tui import terminal_child
 
 ROOT = Path(__file__).parents[2]
 RESTORED = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1003l", b"\x1b[?2004l", b"\x1b[?7h")
@@ -22,29 +25,64 @@ DRAWN = b"36 disk"
 LIMIT_S = 30
 
 
+class Forked(ForkProcess):
+    """As far as these tests go, like subprocess.Popen."""
+
+    def __init__(self, target: Callable[..., None], args: tuple[object, ...]) -> None:
+        super().__init__(target=target, args=args)
+        self.start()
+
+    def send_signal(self, number: int) -> None:
+        assert self.pid
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def poll(self) -> int | None:
+        return self.exitcode
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        self.join(timeout)
+        return self.exitcode
+
+    @property
+    def returncode(self) -> int | None:
+        return self.exitcode
+
+
 class Terminal:
     """A pseudo-terminal with the dashboard on it."""
 
-    def __init__(self, tmp_path: Path) -> None:
+    def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.master, self.slave = os.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.before = termios.tcgetattr(self.slave)
         self.log = tmp_path / "log"
         self.seen = b""
-        self.child: subprocess.Popen[bytes] | None = None
+        self.child: Forked | subprocess.Popen[bytes] | None = None
+        self._monkeypatch = monkeypatch
 
-    def start(
+    def start(self, case: str, stdin: int | None = None, stderr: int | None = None) -> Forked:
+        """In a process that has imported the program already: that takes most of a start."""
+        streams = [self.slave if one is None else one for one in (stdin, None, stderr)]
+        self.child = Forked(self._run, (case, streams, {**os.environ, "TERM": "xterm-256color"}))
+        return self.child
+
+    def _run(self, case: str, streams: list[int], environment: dict[str, str]) -> None:
+        self._monkeypatch.undo()
+        terminal_child.become_program(streams, environment)
+        os._exit(terminal_child.main(case, str(self.log)))
+
+    def execute(
         self,
         case: str,
-        stdin: int | None = None,
-        stderr: int | None = None,
         **environment: str,
     ) -> subprocess.Popen[bytes]:
+        """As a shell does."""
         self.child = subprocess.Popen(
             [sys.executable, "-m", "tests.tui.terminal_child", case, str(self.log)],
-            stdin=self.slave if stdin is None else stdin,
+            stdin=self.slave,
             stdout=self.slave,
-            stderr=self.slave if stderr is None else stderr,
+            stderr=self.slave,
             start_new_session=True,
             cwd=ROOT,
             env={**os.environ, "TERM": "xterm-256color", **environment},
@@ -79,8 +117,8 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    terminal = Terminal(tmp_path)
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    terminal = Terminal(tmp_path, monkeypatch)
     yield terminal
     terminal.close()
 
@@ -93,7 +131,7 @@ def assert_sane(terminal: Terminal) -> None:
 
 @pytest.mark.parametrize("key", [b"q", b"\x03"])
 def test_quit(terminal: Terminal, key: bytes) -> None:
-    terminal.start("")
+    terminal.execute("")
     terminal.read_until(DRAWN)
     os.write(terminal.master, key)
     assert terminal.outcome(0) == "returned"
@@ -149,7 +187,7 @@ def test_a_closed_terminal_ends_it(terminal: Terminal, case: str) -> None:
 
 
 def test_an_encoding_without_its_lines_will_do(terminal: Terminal) -> None:
-    terminal.start("", PYTHONIOENCODING="ascii")
+    terminal.execute("", PYTHONIOENCODING="ascii")
     terminal.read_until(DRAWN)
     os.write(terminal.master, b"q")
     assert terminal.outcome(0) == "returned"
@@ -206,6 +244,7 @@ def test_it_comes_back_after_it_was_suspended(terminal: Terminal) -> None:
     child = terminal.start("")
     terminal.read_until(DRAWN)
     child.send_signal(signal.SIGTSTP)
+    assert child.pid
     assert os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
     assert_sane(terminal)
     terminal.seen = b""
@@ -219,6 +258,7 @@ def test_it_comes_back_after_it_was_suspended(terminal: Terminal) -> None:
 def test_it_can_be_suspended_while_it_writes(terminal: Terminal) -> None:
     """Textual alone waits for itself then, and for ever."""
     child = terminal.start("suspended in a write")
+    assert child.pid
     assert os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
     child.send_signal(signal.SIGCONT)
     terminal.read_until(DRAWN)

@@ -11,18 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisetop.events.interruption import Interruptions
-from noisetop.recording.open import open_recording
 from noisetop.summary.noise_stacks import Frame, Stack, noise_stacks, noise_tree
 from noisetop.summary.recorded import summary_of
 from noisetop.tui.flame_graph import FlameGraph
 from noisetop.tui.flame_layout import flame_levels, found_in, frame_at
 from noisetop.tui.panels.flame import ALL, EXTERNAL, Choice, Flame, flame_of
 from noisetop.tui.state import View
-from tests.recordings import DATA, nested_tables, recording
+from tests.recordings import nested_tables, recording
 from tests.tui.driving import overlay, screen, until
-from tests.tui.test_playback import opened
+from tests.tui.test_playback import opened_noisy
 
-NOISY = DATA / "noisy.noisetop"
 _PATHS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=4).map(tuple)
 _STACKS = st.lists(st.tuples(_PATHS, st.integers(1, 9_999)), min_size=1)
 
@@ -77,7 +75,7 @@ def _graph(panel: object) -> FlameGraph:
 
 
 async def test_zoom_by_keys() -> None:
-    async with opened(open_recording(NOISY)) as (app, pilot, _feed):
+    async with opened_noisy() as (app, pilot, _feed):
         await pilot.press("f")
         await until(pilot, lambda: "% of all" in screen(app))
         graph = _graph(overlay(app))
@@ -98,7 +96,7 @@ async def test_zoom_by_keys() -> None:
 
 
 async def test_zoom_by_mouse() -> None:
-    async with opened(open_recording(NOISY)) as (app, pilot, _feed):
+    async with opened_noisy() as (app, pilot, _feed):
         await pilot.press("f")
         await until(pilot, lambda: "% of all" in screen(app))
         graph = _graph(overlay(app))
@@ -113,7 +111,7 @@ async def test_zoom_by_mouse() -> None:
 
 
 async def test_origins_cpus_and_search() -> None:
-    async with opened(open_recording(NOISY)) as (app, pilot, feed):
+    async with opened_noisy() as (app, pilot, feed):
         summary = feed.playback.total(16)
         await pilot.press("f")
         await until(pilot, lambda: "% of all" in screen(app))
@@ -143,16 +141,25 @@ async def test_origins_cpus_and_search() -> None:
 
 
 async def test_it_begins_with_the_cpu_in_view() -> None:
-    async with opened(open_recording(NOISY)) as (app, pilot, _feed):
+    async with opened_noisy() as (app, pilot, _feed):
         app.change_view(View(cpu=1))
         await pilot.press("f")
         await until(pilot, lambda: "% of all" in screen(app))
         assert _graph(overlay(app)).zoom == ("cpu 1",)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (60, 16), (200, 50), (10, 3), (3, 2)])
+@pytest.mark.parametrize(
+    "size",
+    [
+        (80, 24),
+        pytest.param((60, 16), marks=pytest.mark.thorough),
+        pytest.param((200, 50), marks=pytest.mark.thorough),
+        (10, 3),
+        (3, 2),
+    ],
+)
 async def test_sizes(size: tuple[int, int]) -> None:
-    async with opened(open_recording(NOISY), size) as (app, pilot, _feed):
+    async with opened_noisy(size) as (app, pilot, _feed):
         await pilot.press("f", "down", "down", "enter", "right", "c", "o")
         await pilot.pause()
         screen(app)  # checks the width of every line

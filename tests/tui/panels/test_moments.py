@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from noisetop.recording.open import open_recording
 from noisetop.tui.app import Dashboard
 from noisetop.tui.panels.moments import MomentTable
 from noisetop.tui.panels.swim_lane import SwimLane
 from tests.builders import FakeFeed
-from tests.recordings import DATA, HOSTILE, everything, interruption, recording, table
+from tests.recordings import HOSTILE, everything, interruption, recording, table
 from tests.tui.driving import busy, dashboard, overlay, screen, shown, until
-from tests.tui.test_playback import opened, shows
-
-NOISY = DATA / "noisy.noisetop"
+from tests.tui.test_playback import opened, opened_noisy, shows
 
 
 def _moments(app: Dashboard) -> MomentTable:
@@ -23,7 +20,7 @@ def _moments(app: Dashboard) -> MomentTable:
 
 
 async def test_those_of_the_file_longest_first() -> None:
-    async with opened(open_recording(NOISY)) as (app, pilot, feed):
+    async with opened_noisy() as (app, pilot, feed):
         await pilot.press("W")
         await until(pilot, lambda: bool(_moments(app).rows))
         assert [row.moment for row in _moments(app).rows] == list(feed.moments)
@@ -34,7 +31,7 @@ async def test_those_of_the_file_longest_first() -> None:
 
 
 async def test_those_of_the_part_in_view() -> None:
-    async with opened(open_recording(NOISY)) as (app, pilot, feed):
+    async with opened_noisy() as (app, pilot, feed):
         await pilot.press("full_stop", "full_stop")
         await shows(app, pilot, lambda at: (at.first, at.until) == (1, 2))
         await pilot.press("W")
@@ -76,7 +73,7 @@ async def test_one_on_a_time_axis() -> None:
 
 
 async def test_the_way_to_its_cpu_and_its_period() -> None:
-    async with opened(open_recording(NOISY)) as (app, pilot, feed):
+    async with opened_noisy() as (app, pilot, feed):
         await pilot.press("W")
         await until(pilot, lambda: bool(_moments(app).rows))
         await pilot.press("down", "down", "o")
@@ -112,9 +109,17 @@ async def test_names_are_harmless() -> None:
             await pilot.press("escape", "down")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 50), (20, 6), (3, 2)])
+@pytest.mark.parametrize(
+    "size",
+    [
+        (80, 24),
+        pytest.param((200, 50), marks=pytest.mark.thorough),
+        pytest.param((20, 6), marks=pytest.mark.thorough),
+        (3, 2),
+    ],
+)
 async def test_sizes(size: tuple[int, int]) -> None:
-    async with opened(open_recording(NOISY), size) as (app, pilot, _feed):
+    async with opened_noisy(size) as (app, pilot, _feed):
         await pilot.press("W")
         await until(pilot, lambda: bool(_moments(app).rows))
         for key in ("enter", "down", "enter", "end", "home"):
