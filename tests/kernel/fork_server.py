@@ -34,6 +34,9 @@ _LATER = (
 )
 """Packages of which the program imports what it needs when it knows that."""
 
+_ONE_AT_A_TIME = threading.Lock()
+"""Whose orphans are adopted is a matter of the whole process."""
+
 
 class _Request(NamedTuple):
     argv: list[str]
@@ -61,7 +64,8 @@ class ForkedProgram(subprocess.Popen[str]):
         descriptors = [
             number if end == -1 else end for number, end in enumerate((ends[0], ends[3], ends[5]))
         ]
-        self.pid = _server().start(request, descriptors)
+        with _ONE_AT_A_TIME:
+            self.pid = _server().start(request, descriptors)
         self._child_created = True
         self._close_pipe_fds(*ends)  # type: ignore[attr-defined]
 
@@ -70,7 +74,6 @@ class _Server:
     """The process that forks, as who asks it sees it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
@@ -81,7 +84,7 @@ class _Server:
 
     def start(self, request: _Request, descriptors: list[int]) -> int:
         """PID of a child of this process."""
-        with self._lock, _adopted_orphans():
+        with _adopted_orphans():
             socket.send_fds(self._socket, [pickle.dumps(request)], descriptors)
             pid = self._socket.recv(16)
             assert pid, f"the server ended with {self._process.wait()}"

@@ -94,7 +94,6 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
                 keep_batches=True,
                 ring_records=1 << 17,
                 programs=programs,
-                samples_cost=False,
             )
         )
         writer = SpoolWriter(tracer.layout, tracer)
