@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -270,8 +271,9 @@ def _frame(
     return now
 
 
+@functools.cache
 def layout() -> Layout:
-    """The layout of the records as this build has it; needs no privileges."""
+    """The layout of the records as this build has it; needs no privileges. Not to be changed."""
     return Layout.from_native(_native.layout())
 
 

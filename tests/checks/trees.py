@@ -201,9 +201,12 @@ def good_files() -> dict[str, Content]:
 
 def write_tree(root: Path, files: Changes) -> None:
     """Creates, replaces and removes what is named."""
+    made: set[Path] = set()
     for name, content in files.items():
         path = root / name.lstrip("/")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.parent not in made:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made.add(path.parent)
         if isinstance(content, Directory):
             path.unlink(missing_ok=True)
             path.mkdir(exist_ok=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,10 @@ BLOCKS, COUNT, NET_NS = 15, 200, 40_000
 BAD = "irq › 77 bad-nic.3"
 
 
-def runs() -> Iterator[tuple[tuple[int, int], Any, dict[str, str]]]:
+@functools.cache
+def runs() -> Sequence[tuple[tuple[int, int], Any, dict[str, str]]]:
     """On the newer kernel the tick is slower, host 5 has a bad NIC, since day 2 SCHED is slower."""
+    found = []
     for day in range(DAYS):
         for number in range(HOSTS):
             newer = number >= HOSTS // 2
@@ -50,7 +53,8 @@ def runs() -> Iterator[tuple[tuple[int, int], Any, dict[str, str]]]:
                 planted=[(BAD, COUNT, NET_NS)] if number == 5 else (),
                 kernel="6.12.1" if newer else "6.1.9",
             )
-            yield (day, number), made, {"env": "canary" if newer else "production"}
+            found.append(((day, number), made, {"env": "canary" if newer else "production"}))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +194,7 @@ def test_what_cannot_be_is_one_line(fleet: Fleet, arguments: list[str], message:
 
 
 def test_a_run_in_two_folders_is_told(fleet: Fleet, tmp_path: Path) -> None:
-    _, made, labels = next(runs())
+    _, made, labels = runs()[0]
     other = fleet_of(tmp_path / "other", [(made, labels)])
     with pytest.raises(UsageError, match="is in 2 of the folders: give one of them"):
         cli.run(["fleet", "top", str(fleet.path), str(other.path)])

@@ -49,7 +49,6 @@ async def opened_noisy(
     feed.go(Position.whole(len(feed.playback.periods)))
     async with _played(feed, size) as seen:
         yield seen
-    assert await asyncio.to_thread(seen[0].reader_ended.wait, 10)
 
 
 @functools.cache
@@ -68,10 +67,13 @@ async def _played(
     feed: PlaybackFeed, size: tuple[int, int]
 ) -> AsyncIterator[tuple[Dashboard, Pilot[bool], PlaybackFeed]]:
     app = Dashboard(feed)
-    async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: app.latest is not None)
-        await until(pilot, lambda: feed.columns.newest + 1 == len(feed.playback.periods))
-        yield app, pilot, feed
+    try:
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, lambda: app.latest is not None)
+            await until(pilot, lambda: feed.columns.newest + 1 == len(feed.playback.periods))
+            yield app, pilot, feed
+    finally:  # before the feed is shown again
+        assert await asyncio.to_thread(app.reader_ended.wait, 10)
 
 
 async def shows(app: Dashboard, pilot: Pilot[bool], right: Callable[[Position], bool]) -> Position:

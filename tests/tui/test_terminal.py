@@ -19,6 +19,9 @@ import pytest
 
 from tests.tui import terminal_child
 
+# Python 3.12 and later warn where other threads may hold a lock; the child asks for none of theirs.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
 ROOT = Path(__file__).parents[2]
 RESTORED = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1003l", b"\x1b[?2004l", b"\x1b[?7h")
 DRAWN = b"36 disk"
