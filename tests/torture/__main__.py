@@ -14,6 +14,8 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,7 +42,6 @@ class Torture:
     """All rounds so far."""
 
     chance: random.Random
-    victim: int
     counts: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
 
@@ -49,12 +50,15 @@ class Torture:
         folder = FOLDER / f"round-{number}"
         disturb = self.chance.choice(all_disturbances())
         count = AT_ONCE if self.chance.random() < 0.2 else 1
-        runs = [Run.random(self.chance, folder / str(one), self.victim) for one in range(count)]
         out = folder / "0" / "out"
         out.mkdir(parents=True)
-        with disturb(self.chance, out):
+        # A load lives for some minutes only.
+        with workload("timerfd", LAST, CPUS[0], 1000) as victim, ExitStack() as stack:
+            runs = [Run.random(self.chance, folder / str(one), victim) for one in range(count)]
+            stack.enter_context(disturb(self.chance, out))
             for run in runs:
                 run.start()
+                stack.callback(run.kill)  # Ctrl-C leaves none behind
             ended = [run.end() for run in runs]
         found = [f"{run}: {one}" for run, some in zip(runs, ended, strict=True) for one in some]
         found += [f"{run}: {one}" for run in runs for one in run.problems()]
@@ -91,15 +95,29 @@ class Torture:
         )
 
 
+@contextmanager
+def without_autogroups() -> Iterator[None]:
+    """With them, Linux 6.18 starves all but one session of a CPU, for minutes, once hotplug has
+    moved a task there that spins. It takes no noisetop for that, just some other load."""
+    switch = Path("/proc/sys/kernel/sched_autogroup_enabled")
+    before = switch.read_text() if switch.exists() else None
+    try:
+        if before is not None:
+            switch.write_text("0")
+        yield
+    finally:
+        if before is not None:
+            switch.write_text(before)
+
+
 def torture(seconds: float, seed: int) -> int:
     """The exit status."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     began = told = time.monotonic()
     survivor = Survivor(FOLDER)
-    with workload("timerfd", LAST, CPUS[0], 1000) as victim:
-        rounds = Torture(random.Random(seed), victim)
-        survivor.start()
+    rounds = Torture(random.Random(seed))
+    with without_autogroups(), survivor.started():
         number = 0
         while time.monotonic() - began < seconds:
             rounds.round(number)
@@ -109,7 +127,7 @@ def torture(seconds: float, seed: int) -> int:
                 told = time.monotonic()
                 say(f"{round(told - began)} of {round(seconds)} s: {rounds.told()}")
         rounds.findings += survivor.end()
-        rounds.findings += rounds.left_behind()
+    rounds.findings += rounds.left_behind()
     memory, descriptors = survivor.memory_kib, survivor.descriptors
     say(f"the live view: {memory[0]} to {memory[-1]} KiB, {max(memory)} at most; ")
     say(f"descriptors {descriptors[0]} to {descriptors[-1]}, {max(descriptors)} at most")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,8 +27,9 @@ class Survivor:
     memory_kib: list[int] = field(default_factory=list)
     descriptors: list[int] = field(default_factory=list)
 
-    def start(self) -> None:
-        """Of every CPU."""
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """Of every CPU. It does not outlive the block."""
         with (self.folder / "survivor").open("wb") as stderr:
             self.process = subprocess.Popen(
                 [PROGRAM, "top", "--json", "1"],
@@ -35,6 +38,11 @@ class Survivor:
                 stderr=stderr,
                 start_new_session=True,
             )
+        try:
+            yield
+        finally:
+            self.process.kill()
+            self.process.wait()
 
     def measure(self) -> None:
         """Its memory and descriptors now; nothing when it is gone."""
