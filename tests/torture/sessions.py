@@ -96,8 +96,8 @@ class Run:
         return found
 
     def ends(self) -> bool:
-        """Waits for its end. Counted in short waits: while the hypervisor stops this machine its
-        clock goes on, and nothing else does."""
+        """Waits for its end. Counted in short waits: the clock goes on while this process is
+        starved, or the machine stopped by its hypervisor."""
         for _ in range(round(_PATIENCE_S / _STEP_S)):
             try:
                 self.process.wait(_STEP_S)
