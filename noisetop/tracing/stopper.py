@@ -94,9 +94,12 @@ def _ready(poll: select.poll, moment_ns: int) -> list[tuple[int, int]]:
 
 @contextlib.contextmanager
 def catch_signals(stopper: Stopper) -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP stop the run instead of killing the process."""
+    """SIGINT, SIGTERM and SIGHUP stop the run instead of killing the process. An ignored SIGHUP
+    stays ignored: under nohup the run goes on when the terminal is closed."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
-    for number in _SIGNALS:
+    if before[signal.SIGHUP] is signal.SIG_IGN:
+        del before[signal.SIGHUP]
+    for number in before:
         signal.signal(number, lambda *_: stopper.interrupt())
     try:
         yield

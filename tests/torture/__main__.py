@@ -143,9 +143,11 @@ def main() -> int:
     parser.add_argument("--time", default="30m", help="default: 30m")
     parser.add_argument("--seed", type=int, help="default: another one each time")
     args = parser.parse_args()
-    # A job in the background of a script ignores these, and so would all that it starts.
+    # A job in the background of a script, or of nohup, ignores these, and so would all that it
+    # starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    for number in (signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     seed = time.time_ns() % 2**32 if args.seed is None else args.seed
     return torture(parse_duration(args.time) / 1e9, seed)
 

@@ -79,3 +79,14 @@ def test_a_moment_beyond_what_poll_takes(stopper: Stopper) -> None:
     threading.Timer(0.01, stopper.stop, args=("enough",)).start()
     assert stopper.wait_until(time.monotonic_ns() + 365 * 24 * 3_600 * 10**9)
     assert stopper.reason == "enough"
+
+
+def test_under_nohup_it_goes_on_when_the_terminal_is_closed(stopper: Stopper) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with catch_signals(stopper):
+            signal.raise_signal(signal.SIGHUP)
+            assert not stopper.stopped
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
