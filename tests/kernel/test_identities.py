@@ -37,7 +37,7 @@ pytestmark = pytest.mark.kernel
 
 # Of the full load: emulation carries no more than a part of it.
 SHARE = float(os.environ.get("NOISETOP_LOAD_SHARE", "1"))
-SECONDS = 1 if SHARE == 1 else 3
+SECONDS = 3
 ENOUGH = SHARE * SECONDS / 10
 THREAD_LEVEL, SOFTIRQ_LEVEL = 0, 2
 RARE = 1e-4
@@ -117,7 +117,7 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         # Reading takes time as well, in emulation so long that there would be ever more to read.
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
-            time.sleep(SECONDS / 3)
+            time.sleep(1)
             live.add(tracer.read())
         after = books.everything()
         tracer.stop_window()
