@@ -27,6 +27,7 @@ def _settled_and_not_slept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("textual.app.wait_for_idle", settle)
     # There is no terminal that the first frame has to get to.
     monkeypatch.setattr("noisetop.tui.app._WRITTEN_S", 0.001)  # 0 is no timer
+    monkeypatch.setattr("textual.screen.UPDATE_PERIOD", 0.001)
 
 
 @pytest.fixture

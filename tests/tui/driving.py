@@ -53,11 +53,11 @@ async def dashboard(
 
 
 async def until(pilot: Pilot[bool], condition: Callable[[], bool]) -> None:
-    for _ in range(500):
+    for _ in range(2500):
         if condition():
             await pilot.pause()
             return
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.002)
     raise AssertionError("the condition did not come true")
 
 
