@@ -82,8 +82,10 @@ test-packaging: $(TOOLS) ## set-up on made-up machines, the wheel where there is
 	@$(AS_ROOT) $(BIN)/python -m pytest -p no:cacheprovider -m packaging $(ARGS)
 
 .PHONY: test-thorough
-test-thorough: $(TOOLS) ## the tests with made-up input, with forty times as many examples and every draw
-	@env $(WRITE_BYTECODE) $(BIN)/pytest -n auto --thorough -m generated $(ARGS)
+test-thorough: $(TOOLS) ## the tests with made-up input, with forty times as many examples, every draw and program set
+	@packaging/prepare test
+	@$(KEEP); keep env $(WRITE_BYTECODE) $(BIN)/pytest -n auto --thorough -m 'generated and not kernel' $(ARGS); \
+	keep $(WITH_KERNEL) $(BIN)/pytest -p no:cacheprovider --thorough -m 'generated and kernel' $(ARGS); exit $$status
 
 .PHONY: fuzz
 fuzz: $(TOOLS) ## damaged and forged files through every command that reads one, under sanitizers: make fuzz TIME=60s

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.kernel
 
 # Of the full load: emulation carries no more than a part of it.
 SHARE = float(os.environ.get("NOISETOP_LOAD_SHARE", "1"))
-SECONDS = 3
+SECONDS = 2
 ENOUGH = SHARE * SECONDS / 10
 THREAD_LEVEL, SOFTIRQ_LEVEL = 0, 2
 RARE = 1e-4
@@ -74,7 +74,8 @@ class Loaded:
         return least - self.slices_of_init, most
 
 
-SETS = ["complete", LOCAL, CHEAP, TIMERS] if SHARE == 1 else ["complete"]
+PARTS = [CHEAP, *(pytest.param(one, marks=pytest.mark.thorough) for one in (LOCAL, TIMERS))]
+SETS = ["complete", *PARTS] if SHARE == 1 else ["complete"]
 """In emulation one, as the others attach a part of the same programs."""
 
 

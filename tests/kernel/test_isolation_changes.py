@@ -13,7 +13,7 @@ from noisetop.text.cpu_list import format_cpu_list
 from tests.kernel.forked import started
 from tests.kernel.program import read
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 CPUS = system.online_cpus()
 CPU, KEEP = max(CPUS), min(CPUS)

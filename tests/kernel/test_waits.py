@@ -152,7 +152,7 @@ def test_waits_follow_their_thread_across_migrations() -> None:
     """Moved back and forth while it waits: a thread that competes for either CPU."""
     with contextlib.ExitStack() as stack:
         load = stack.enter_context(favoured(NOWHERE, NOWHERE, "compete:0:3000"))
-        rivals = [stack.enter_context(favoured(cpu, cpu, f"compete:0:{ENDLESS}")) for cpu in CPUS]
+        rivals = [stack.enter_context(favoured(cpu, cpu, "compete:0:2500")) for cpu in CPUS]
 
         def migrate() -> None:
             for rival in rivals:
@@ -165,7 +165,7 @@ def test_waits_follow_their_thread_across_migrations() -> None:
             load.finish()
 
         before = delays(load)
-        traced = trace(Target(CPUS, pid=load.pid), migrate)
+        traced = trace(Target(CPUS, pid=load.pid), migrate, *(rival.finish for rival in rivals))
         assert_equal_to_the_kernels(traced, before, load)
         assert len(set(traced.table["cpu"].tolist())) == len(CPUS)
 
