@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from noisetop.machine.files import Files
 from noisetop.machine.namespaces import is_first
+from noisetop.machine.tasks import status_fields
 
 _TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _COMMAND_NAMES = ("sched_switch", "sched_wakeup", "sched_wakeup_new")
@@ -40,6 +41,7 @@ _TRACERS = {
 # include/uapi/linux/perf_event.h: _IOWR('$', 10, pointer); the system call has one number
 _QUERY_BPF = 0xC008240A
 _SYS_PIDFD_GETFD = 438
+_CAP_SYS_PTRACE = 19  # include/uapi/linux/capability.h
 
 _MOST_DESCRIPTORS = 20_000
 """That are looked at: some 15 µs each."""
@@ -92,7 +94,7 @@ def _users_in(
     held = {number: files.link(f"{folder}/{number}") for number in numbers}
     refused = held and not any(held.values()) and files.names(folder)  # it did not end meanwhile
     if refused or files.forbids_listing(folder):
-        hidden.append("BPF programs and perf events of other processes (need CAP_SYS_PTRACE)")
+        hidden.append(f"BPF programs and perf events of {_whose(pid, files)}")
     for number, where in held.items():
         if "bpf_link" in where:
             names |= _linked(files.read_again(f"/proc/{pid}/fdinfo/{number}").text)
@@ -108,6 +110,15 @@ def _users_in(
         if told is None:
             hidden.append("which perf events are tracepoints (needs CAP_PERFMON, CAP_SYS_PTRACE)")
             return
+
+
+def _whose(pid: int, files: Files) -> str:
+    """Of a process that refuses: with the capability it may have others that we lack, as the first
+    one of a machine may."""
+    own = status_fields(files.read_again("/proc/self/status").text)
+    if int(own.get("CapEff", "0"), 16) >> _CAP_SYS_PTRACE & 1:
+        return f"{_name(pid, files)} (PID {pid}), which has capabilities that noisetop lacks"
+    return "other processes (need CAP_SYS_PTRACE)"
 
 
 def _linked(fdinfo: str) -> set[str]:

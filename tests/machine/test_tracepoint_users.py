@@ -115,14 +115,20 @@ def test_what_is_hidden_is_said(tmp_path: Path) -> None:
     assert "container" in words
 
 
-def test_a_process_that_may_not_be_read_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("effective", "said"),
+    [("0", "need CAP_SYS_PTRACE"), ("80000", "app-11 (PID 11), which has capabilities")],
+    ids=["none", "CAP_SYS_PTRACE"],
+)
+def test_a_process_that_may_not_be_read_is_said(effective: str, said: str, tmp_path: Path) -> None:
     """Descriptors are listed, but nothing says where they lead to."""
-    files = machine(tmp_path, links={11: ["softirq_entry"]})
+    status = {"proc/self/status": f"CapEff:\t{effective:0>16}"}
+    files = machine(tmp_path, links={11: ["softirq_entry"]}, files=status)
     (tmp_path / "proc/11/fd/0").unlink()
     (tmp_path / "proc/11/fd/0").write_text("")
     users, hidden = tracepoint_users(OWN, files, never)
     assert not users
-    assert "CAP_SYS_PTRACE" in " ".join(hidden)
+    assert said in " ".join(hidden)
 
 
 def test_a_descriptor_that_is_no_event_is_none() -> None:
