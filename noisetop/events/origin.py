@@ -113,9 +113,11 @@ class OriginJoin:
         if len(source.path) == 2 and not tid:
             return _KERNEL  # throttled: the idle task runs
         about = self.names.infos.get(tid)
-        if about is None:
+        if about is None and victim:
             return _PROGRAM if source.path[1] == "self" else _UNATTRIBUTED
-        if not about.kernel:  # of several victims that wait, it may be named itself
+        # On an idle CPU only threads of the kernel are told, and long before what they are: see
+        # thread_enter() in bpf/thread.bpf.c.
+        if about and not about.kernel:  # of several victims that wait, it may be named itself
             return self._of_task(tid, victim) if tid != victim else _OTHERS
         works_for_somebody = len(source.path) > 2 or source.path[1].startswith(_CARRIES_OUT_CALLS)
         if works_for_somebody and trigger.task:

@@ -351,12 +351,15 @@ void drain__stop(struct drain *d)
 {
 	if (!d->thread_started)
 		return;
+	/* A pass that goes on does not know the end yet, and would deliver what ends after it. */
+	pthread_mutex_lock(&d->pass);
 	pthread_mutex_lock(&d->lock);
 	d->window_end_ns = cpu_counters__read_at_once(d->rings, d->closing);
 	open_records__collect(&d->config.open, d->rings, d->window_end_ns, &d->open, NULL);
 	d->stopping = true;
 	pthread_cond_signal(&d->wake);
 	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->pass);
 	pthread_join(d->thread, NULL);
 	d->thread_started = false;
 }

@@ -105,3 +105,16 @@ def test_a_name_that_is_told_late_counts_from_then_on() -> None:
     names.infos |= INFOS
     names.version += 1
     assert join.origins(table).tolist() == [Origin.OTHERS]
+
+
+@pytest.mark.parametrize("path", [("thread", "kcompactd0"), WORK])
+def test_what_runs_on_an_idle_cpu_is_the_kernels_before_it_is_named(path: tuple[str, ...]) -> None:
+    """The records tell its name and kind when somebody waits for it, perhaps much later."""
+    names = TaskNames()
+    join = OriginJoin([Source(path)], [Trigger()], names)
+    table = np.zeros(1, INTERRUPTION)
+    table["tid"] = KERNEL
+    before = join.origins(table).tolist()
+    names.infos |= INFOS
+    names.version += 1
+    assert before == join.origins(table).tolist() == [Origin.KERNEL]
