@@ -76,6 +76,11 @@ def status_fields(text: str) -> dict[str, str]:
     return {key: value.strip() for key, _, value in lines}
 
 
+def effective_capabilities(status: str) -> int:
+    """Of a task by its /proc/PID/status, a bit for each (``include/uapi/linux/capability.h``)."""
+    return int(status_fields(status).get("CapEff", "0"), 16)
+
+
 def only_cpu_of(tid: int, files: Files) -> int | None:
     """The CPU that a thread is bound to alone; -1: it may run on several, None: it is gone."""
     # One field of fifty, of many threads a second.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from noisetop.machine.files import Files
 from noisetop.machine.namespaces import is_first
-from noisetop.machine.tasks import status_fields
+from noisetop.machine.tasks import effective_capabilities
 
 _TRACEFS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _COMMAND_NAMES = ("sched_switch", "sched_wakeup", "sched_wakeup_new")
@@ -113,11 +113,11 @@ def _users_in(
 
 
 def _whose(pid: int, files: Files) -> str:
-    """Of a process that refuses: with the capability it may have others that we lack, as the first
+    """Of a process that refuses. With the capability it may have others that we lack, as the first
     one of a machine may."""
-    own = status_fields(files.read_again("/proc/self/status").text)
-    if int(own.get("CapEff", "0"), 16) >> _CAP_SYS_PTRACE & 1:
-        return f"{_name(pid, files)} (PID {pid}), which has capabilities that noisetop lacks"
+    own = effective_capabilities(files.read_again("/proc/self/status").text)
+    if own >> _CAP_SYS_PTRACE & 1:
+        return f"{_name(pid, files)} (PID {pid}), which the kernel does not let noisetop read"
     return "other processes (need CAP_SYS_PTRACE)"
 
 

@@ -14,19 +14,15 @@ import noisetop
 from noisetop.errors import NoisetopError
 from noisetop.machine.namespaces import is_first
 from noisetop.machine.system import ROOT, read_text
-from noisetop.machine.tasks import status_fields
+from noisetop.machine.tasks import effective_capabilities
 
 # include/uapi/linux/capability.h
 _CAP_SYS_ADMIN, _CAP_PERFMON, _CAP_BPF = 21, 38, 39
 
 
-def _effective_capabilities(root: Path) -> int:
-    return int(status_fields(read_text(root / "proc/self/status")).get("CapEff", "0"), 16)
-
-
 def may_trace(root: Path = ROOT) -> bool:
     """Whether the kernel lets this process load tracing programs."""
-    capabilities = _effective_capabilities(root)
+    capabilities = effective_capabilities(read_text(root / "proc/self/status"))
     both = (1 << _CAP_BPF) | (1 << _CAP_PERFMON)
     return bool(capabilities & (1 << _CAP_SYS_ADMIN)) or capabilities & both == both
 

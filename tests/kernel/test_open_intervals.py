@@ -17,7 +17,7 @@ from noisetop.tracing.stopper import Stopper
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 
-pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
+pytestmark = pytest.mark.kernel
 
 CPU = max(system.online_cpus())
 INTERVAL_NS = 200_000_000

@@ -117,7 +117,7 @@ def test_what_is_hidden_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("effective", "said"),
-    [("0", "need CAP_SYS_PTRACE"), ("80000", "app-11 (PID 11), which has capabilities")],
+    [("0", "need CAP_SYS_PTRACE"), ("80000", "app-11 (PID 11), which the kernel")],
     ids=["none", "CAP_SYS_PTRACE"],
 )
 def test_a_process_that_may_not_be_read_is_said(effective: str, said: str, tmp_path: Path) -> None:
