@@ -20,7 +20,7 @@ UNCHANGED := $(and $(VENV_WORKS),$(shell [ "$$(cat $(BUILT) 2>/dev/null)" = '$(S
 
 ROOT := $(filter 0,$(shell id -u))
 # Under sudo nothing of root's is to stay behind in the user's folder.
-AS_ROOT := $(if $(ROOT),env,sudo env PYTHONDONTWRITEBYTECODE=1)
+AS_ROOT := $(if $(ROOT),env PYTHONDONTWRITEBYTECODE=,sudo env PYTHONDONTWRITEBYTECODE=1)
 # What needs neither kernel, browser nor network runs side by side, and beside it those tests of the kernel that measure
 # nothing: these mostly wait. The others run one by one. With worksteal a worker keeps the tests of a file, and what they
 # share. What a part has no tests in is not read: each worker would import all of it.

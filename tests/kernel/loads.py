@@ -17,6 +17,9 @@ from pathlib import Path
 PATIENCE_S = 50
 LIFETIME_S = 240
 """Of a load, whatever becomes of who started it, as in workload.c."""
+RESTS = 4_000
+"""Microseconds that a victim sleeps between two spells of one millisecond, where it only has to be
+there: tests run beside it."""
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
@@ -124,9 +127,11 @@ def parent(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
 
 
 @contextlib.contextmanager
-def prepared(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]:
-    """A workload whose threads sleep until it is told to begin; acts are KIND:PER_SECOND:COUNT."""
-    with _started(workload_program(), victim_cpu, sender_cpu, *acts) as load:
+def prepared(victim_cpu: int, sender_cpu: int, *acts: str, rest_us: int = 0) -> Iterator[Workload]:
+    """A workload whose threads sleep until it is told to begin; acts are KIND:PER_SECOND:COUNT.
+    With ``rest_us`` the victim leaves its CPU alone that long after each millisecond."""
+    victim = f"{victim_cpu}/{rest_us}" if rest_us else f"{victim_cpu}"
+    with _started(workload_program(), victim, sender_cpu, *acts) as load:
         load.meet()
         yield load
 
@@ -156,8 +161,10 @@ def remove_group(group: Path) -> None:
 
 
 @contextlib.contextmanager
-def workload(kind: str, victim_cpu: int, sender_cpu: int, per_second: int) -> Iterator[int]:
+def workload(
+    kind: str, victim_cpu: int, sender_cpu: int, per_second: int, *, rest_us: int = 0
+) -> Iterator[int]:
     """A process with a thread that spins and one that makes noise for it; yields its PID."""
-    with prepared(victim_cpu, sender_cpu, f"{kind}:{per_second}:0") as load:
+    with prepared(victim_cpu, sender_cpu, f"{kind}:{per_second}:0", rest_us=rest_us) as load:
         load.begin()
         yield load.pid

@@ -146,20 +146,20 @@ def test_diagnose_keeps_what_finds_causes() -> None:
 
 @pytest.mark.parametrize("probe", ["spin", "switch"])
 def test_a_probe_keeps_nothing(probe: str) -> None:
-    with running("probe", probe, "-d", "2s", "-c", CPU) as process:
+    with running("probe", probe, "-d", "1s", "-c", CPU) as process:
         wait_until_left_with(process.pid, NONE)
         assert process.wait(timeout=PATIENCE_S) == 0
 
 
 def test_a_probe_attaches_for_each_share_and_keeps_nothing_for_the_last() -> None:
-    with running("probe", "spin", "--busy", "100,50", "-d", "1s", "-c", CPU, "--json") as process:
+    with running("probe", "spin", "--busy", "100,50", "-d", "600ms", "-c", CPU) as process:
         wait_until_left_with(process.pid, NONE)
         assert process.wait(timeout=PATIENCE_S) == 0
 
 
 def test_a_calibration_keeps_what_attaching_takes(tmp_path: Path) -> None:
     with running(
-        "probe", "calibrate", "-c", CPU, "-d", "2s", XDG_STATE_HOME=str(tmp_path)
+        "probe", "calibrate", "-c", CPU, "-d", "1s", XDG_STATE_HOME=str(tmp_path)
     ) as process:
         has = sets_in(Path("/proc/self/status").read_text())["Prm"]
         for text in threads(process.pid).values():

@@ -83,10 +83,10 @@ def test_a_device_interrupt_is_moved() -> None:
     with written(affinity, str(VICTIM_CPU)), traced_act("random:0:0") as (_, trace):
         (name,) = (folder.name for folder in Path(f"/proc/irq/{line}").glob("virtio*"))
         # The device may be given random numbers ten times a second only.
-        cause = trace.find(f"hypervisor-device-interrupt:{line} {name}", seconds=2)
+        cause = trace.find(f"hypervisor-device-interrupt:{line} {name}", seconds=1)
         assert {"path": str(affinity), "value": str(VICTIM_CPU)} in cause.finding["read"]
         apply(cause)
-        trace.assert_gone(cause, seconds=2)
+        trace.assert_gone(cause, seconds=1)
         undo(cause)
         assert affinity.read_text().strip() == str(VICTIM_CPU)
 

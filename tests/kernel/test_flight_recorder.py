@@ -21,7 +21,7 @@ from noisetop.machine import system
 from noisetop.recording.open import open_recording
 from noisetop.summary.worst import WORST_KEPT, summarize_with_worst, with_external
 from tests.kernel.forked import fork, run, started
-from tests.kernel.loads import Workload, prepared
+from tests.kernel.loads import RESTS, Workload, prepared
 from tests.kernel.program import (
     PATIENCE_S,
     bpftool,
@@ -103,7 +103,7 @@ def recorder_of(
 def recorder(*options: str | Path) -> Iterator[subprocess.Popen[str]]:
     """Keeps a little of what happens to a victim of its own, which others may disturb."""
     with (
-        prepared(CPU, HOUSE, "membarrier:1000:0") as load,
+        prepared(CPU, HOUSE, "membarrier:1000:0", rest_us=RESTS) as load,
         recorder_of(load, "--keep", "100ms", "--after", "50ms", *options) as process,
     ):
         load.begin()
@@ -312,7 +312,7 @@ def test_hits_without_end_leave_as_many_files_as_are_asked_for(tmp_path: Path) -
     files = 2
     options = ["--stop-source", "ipi/*", "--keep", "100ms", "--after", "10ms", "--hold-off", "0"]
     actions = ["--on-threshold", "trace", "--on-threshold", "continue"]
-    with prepared(CPU, HOUSE, "membarrier:4000:0") as load:
+    with prepared(CPU, HOUSE, "membarrier:4000:0", rest_us=RESTS) as load:
         keeping: list[str | Path] = [
             *options,
             *actions,
@@ -377,7 +377,7 @@ def test_a_killed_recorder_leaves_whole_files_only(tmp_path: Path) -> None:
 @pytest.mark.side_by_side
 def test_a_daemon_gives_the_prompt_back_and_ends_when_told(tmp_path: Path) -> None:
     output = tmp_path / "a.noisetop"
-    with prepared(CPU, HOUSE, "membarrier:1000:0") as load:
+    with prepared(CPU, HOUSE, "membarrier:1000:0", rest_us=RESTS) as load:
         done = run("record", "-D", "-p", str(load.pid), "--keep", "1s", "-o", output)
         assert done.returncode == 0, done.stderr
         pid = int((tmp_path / "a.noisetop.pid").read_text())

@@ -179,7 +179,6 @@ def test_a_file_a_command_and_a_signal_in_their_order(tmp_path: Path) -> None:
     assert "culprit" in read("report", tmp_path / "noise.noisetop").stdout
 
 
-@pytest.mark.side_by_side
 def test_the_commands_of_the_page_about_the_flight_recorder(folder: Path) -> None:
     """Each as it stands there, but for the CPUs."""
     page = (GUIDE / "flight-recorder.md").read_text()

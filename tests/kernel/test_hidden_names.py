@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.loads import workload
+from tests.kernel.loads import RESTS, workload
 from tests.kernel.own_cpu import OTHER, OWN
 from tests.kernel.program import PROGRAM, read
 
@@ -25,7 +25,9 @@ WITHOUT = ("setpriv", "--bounding-set=-syslog,-sys_admin", "--inh-caps=-syslog,-
 
 def test_addresses_stand_for_functions(tmp_path: Path) -> None:
     file = tmp_path / "a.noisetop"
-    with workload("membarrier", CPU, OTHER, 100):  # on an idle CPU the tick delays nobody
+    with workload(
+        "membarrier", CPU, OTHER, 1000, rest_us=RESTS
+    ):  # on an idle CPU the tick delays nobody
         done = subprocess.run(
             [*WITHOUT, PROGRAM, "record", "-c", str(CPU), "-d", "500ms", "-o", file],
             capture_output=True,

@@ -15,7 +15,7 @@ import pytest
 
 from noisetop.recording.open import open_recording
 from tests.kernel import forked
-from tests.kernel.loads import workload
+from tests.kernel.loads import RESTS, workload
 from tests.kernel.own_cpu import OTHER, OWN
 from tests.kernel.program import (
     PROGRAM,
@@ -183,7 +183,7 @@ def test_the_second_of_two_recordings_into_one_file_is_refused(tmp_path: Path) -
 
 
 def test_a_command_that_ignores_sigterm_is_told(tmp_path: Path) -> None:
-    script = "trap '' TERM; echo ready; sleep 5"
+    script = "trap '' TERM; echo ready; sleep 4"
     done = run("record", "-d", "500ms", "-o", tmp_path / "run.noisetop", "--", "sh", "-c", script)
     assert "the command goes on after SIGTERM: kill -KILL " in done.stderr
 
@@ -235,7 +235,7 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 def test_live_and_recorded_at_once_say_the_same(tmp_path: Path) -> None:
     path = tmp_path / "run.noisetop"
-    with workload("membarrier", OWN, OTHER, 1000):
+    with workload("membarrier", OWN, OTHER, 1000, rest_us=RESTS):
         done = forked.run("top", "-c", CPU, "--json", "-d", "1s", "-o", path, "5")
     assert done.returncode == 0, done.stderr
     live = json.loads(done.stdout.splitlines()[-1])
@@ -248,7 +248,7 @@ def test_the_last_sample_ends_the_recording(tmp_path: Path) -> None:
     # A thread whose end is not reported was told live while it ran, and there is no record of it.
     for number in range(QUIET_TRIES):
         path = tmp_path / f"{number}.noisetop"
-        with workload("membarrier", OWN, OTHER, 1000):
+        with workload("membarrier", OWN, OTHER, 1000, rest_us=RESTS):
             done = forked.run("top", "-c", CPU, "--json", "-o", path, "0.3", "2")
         assert done.returncode == 0, done.stderr
         recorded = json.loads(read("report", path, "--json").stdout)

@@ -20,7 +20,9 @@ from tests.kernel.program import PROGRAM, read
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 CPU = str(OWN)
-BUSY = f"taskset -c {CPU} {sys.executable} -c 'while True: pass'"
+# Not all the time: tests run beside it.
+OFTEN = "from time import sleep\nwhile True: sum(range(50000)); sleep(0.003)"
+BUSY = f"taskset -c {CPU} {sys.executable} -S -c '{OFTEN}'"
 LOOP = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
 IN_PID = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
@@ -152,6 +154,6 @@ def test_a_control_group_of_a_cgroup_namespace(
     """
     script = f"echo $$ > {group}/cgroup.procs; unshare --cgroup --mount sh -c '{inside}'; s=$?"
     script += f"; echo $$ > {group.parent}/cgroup.procs; exit $s"
-    done, _ = shell(script.replace("'while True: pass'", '"while True: pass"'))
+    done, _ = shell(script.replace(f"'{OFTEN}'", f'"{OFTEN}"'))
     assert done.returncode == 0, done.stderr
     assert victims(path)

@@ -150,7 +150,12 @@ def test_without_callbacks_the_sender_tells_the_function(kind: str, function: st
     assert set(mine["origin"].tolist()) <= {Origin.OTHERS, Origin.PROGRAM}
 
 
-@sets
+@pytest.mark.parametrize(
+    "options",
+    # The complete set is that of test_waits.py.
+    [[LOCAL], [CHEAP], pytest.param([LOCAL, CHEAP], marks=pytest.mark.thorough)],
+    ids=["local", "cheap", "both"],
+)
 def test_waits_equal_the_kernels(options: list[str]) -> None:
     acts = ["compete:0:1200"] * 4
     with favoured(VICTIM_CPU, SENDER_CPU, *acts, "wake-urgent:40:30") as load:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.loads import workload
+from tests.kernel.loads import RESTS, workload
 from tests.kernel.own_cpu import OTHER, OWN
 from tests.kernel.program import PROGRAM
 
@@ -36,40 +36,43 @@ def run_without(fields: str, folder: Path, *arguments: str) -> subprocess.Comple
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("field", "tracepoint", "program"),
-    [
-        ("cpu_base", "hrtimer_start", "hrtimer_start"),
-        ("current_work", "workqueue_execute", "work_entry"),
-    ],
-)
-def test_one_source_is_missing(field: str, tracepoint: str, program: str, tmp_path: Path) -> None:
-    with workload("timerfd", OWN, OTHER, 500):
-        done = run_without(field, tmp_path, "--json", "-c", str(OWN), "-d", "500ms")
+REFUSED = {
+    # Field: tracepoint and program that read it
+    "cpu_base": ("hrtimer_start", "hrtimer_start"),
+    "current_work": ("workqueue_execute", "work_entry"),
+}
+OPTIONAL = {
+    "CFS_BANDWIDTH": "throttled throttle_count sched_task_group",
+    "SMP": "on_cpu",
+    "CGROUPS": "cgroups",
+    "NUMA_BALANCING": "numa_faults_locality",
+}
+"""Fields that a kernel's option takes away, with which it goes on without a word."""
+
+
+def traced_without(fields: str, folder: Path, *options: str) -> list[str]:
+    """What is named as missing, where timers are traced all the same."""
+    with workload("timerfd", OWN, OTHER, 500, rest_us=RESTS):
+        done = run_without(fields, folder, "--json", "-c", str(OWN), "-d", "500ms", *options)
     assert done.returncode == 0, done.stderr
     documents = [json.loads(line) for line in done.stdout.splitlines()]
-    named = [name for name in documents[0]["unavailable_sources"] if name.split()[0] == tracepoint]
-    assert len(named) == 1
-    assert f"({program} was refused: " in named[0]
-    assert field in named[0]
     sources = [one for seen in documents for one in seen["cpus"][str(OWN)]["sources"]]
     assert sum(one["count"] for one in sources if one["path"][0] == "timer") > 100
+    missing: list[str] = documents[0]["unavailable_sources"]
+    return missing
 
 
-@pytest.mark.parametrize(
-    "fields",
-    ["throttled throttle_count sched_task_group", "on_cpu", "cgroups", "numa_faults_locality"],
-    ids=["CFS_BANDWIDTH", "SMP", "CGROUPS", "NUMA_BALANCING"],
-)
-def test_what_an_option_takes_away_is_no_refusal(fields: str, tmp_path: Path) -> None:
-    cpu = OWN
-    with workload("timerfd", cpu, OTHER, 500):
-        done = run_without(fields, tmp_path, "--json", "-c", str(cpu), "--faults", "-d", "500ms")
-    assert done.returncode == 0, done.stderr
-    documents = [json.loads(line) for line in done.stdout.splitlines()]
-    assert not [name for name in documents[0]["unavailable_sources"] if "refused" in name]
-    sources = [one for seen in documents for one in seen["cpus"][str(cpu)]["sources"]]
-    assert sum(one["count"] for one in sources if one["path"][0] == "timer") > 100
+def test_each_source_that_is_refused_is_missing(tmp_path: Path) -> None:
+    missing = traced_without(" ".join(REFUSED), tmp_path)
+    for field, (tracepoint, program) in REFUSED.items():
+        (named,) = [name for name in missing if name.split()[0] == tracepoint]
+        assert f"({program} was refused: " in named
+        assert field in named
+
+
+def test_what_options_take_away_is_no_refusal(tmp_path: Path) -> None:
+    missing = traced_without(" ".join(OPTIONAL.values()), tmp_path, "--faults")
+    assert not [name for name in missing if "refused" in name]
 
 
 def test_a_program_that_would_halt_the_kernel_is_left_out(tmp_path: Path) -> None:

@@ -102,5 +102,6 @@ def test_the_worst_moments_tell_where_the_victim_was(tmp_path: Path) -> None:
         for one in report["worst"]
         if one["victim"]["name"] in place and one["victim_stack"]
     ]
-    assert told
-    assert all(place[name] == function for name, function in told)
+    assert any(place[name] == function for name, function in told), told
+    # One that has just begun is somewhere else yet, but never where the other one is.
+    assert all(place[name] == function for name, function in told if function in place.values())

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.kernel.forked import run, started
-from tests.kernel.loads import stop, workload
+from tests.kernel.loads import RESTS, stop, workload
 from tests.kernel.own_cpu import OTHER, OWN
 from tests.kernel.program import read
 from tests.kernel.provoked import program
@@ -60,7 +60,7 @@ def script(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 def test_a_process_started_again_and_again_is_told_with_who_starts_it(tmp_path: Path) -> None:
     file = tmp_path / "a.noisetop"
     arguments = ("record", "-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "-o", file)
-    with workload("timerfd", VICTIM_CPU, SENDER_CPU, 100), script(tmp_path) as load:
+    with workload("timerfd", VICTIM_CPU, SENDER_CPU, 100, rest_us=RESTS), script(tmp_path) as load:
         with started(*arguments, until="recording") as recorder:
             assert load.stdin
             assert load.stdout
@@ -89,19 +89,19 @@ def test_a_process_started_again_and_again_is_told_with_who_starts_it(tmp_path: 
 def test_victims_and_culprits_have_their_process_when_it_is_gone(tmp_path: Path) -> None:
     file = tmp_path / "a.noisetop"
     arguments = ("record", "-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "-d", "500ms", "-q")
-    with workload("compete", VICTIM_CPU, SENDER_CPU, 100) as pid:
+    with workload("compete", VICTIM_CPU, SENDER_CPU, 100, rest_us=RESTS) as pid:
         assert run(*arguments, "-o", file).returncode == 0
     document = reported(file)
     ran = [one for source in sources(document) for one in source["tasks"] if one["pid"] == pid]
     assert {"victim", "compete"} <= {one["name"] for one in ran}
     for one in ran:
-        assert one["command"].endswith(f"{VICTIM_CPU} {SENDER_CPU} compete:100:0")
+        assert one["command"].endswith(f"{VICTIM_CPU}/{RESTS} {SENDER_CPU} compete:100:0")
         assert one["parent"]["pid"] > 0
     assert any(wait["pid"] == pid for wait in document["waits"].values())
 
 
 def test_a_live_sample_tells_it_as_well() -> None:
-    with workload("compete", VICTIM_CPU, SENDER_CPU, 100) as pid:
+    with workload("compete", VICTIM_CPU, SENDER_CPU, 100, rest_us=RESTS) as pid:
         done = run("top", "-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "--json", "0.4", "2")
     assert done.returncode == 0, done.stderr
     last = json.loads(done.stdout.splitlines()[-1])
@@ -120,7 +120,10 @@ def test_another_noisetop_is_another_task_and_ours_is_ours(tmp_path: Path) -> No
     ours, theirs = tmp_path / "a.noisetop", tmp_path / "b.noisetop"
     other = ("record", "-c", str(SENDER_CPU), "-H", str(VICTIM_CPU), "-o", theirs)
     watch = ("record", "-c", str(VICTIM_CPU), "-d", "500ms", "-q")
-    with workload("timerfd", VICTIM_CPU, SENDER_CPU, 100), started(*other, until="recording"):
+    with (
+        workload("timerfd", VICTIM_CPU, SENDER_CPU, 100, rest_us=RESTS),
+        started(*other, until="recording"),
+    ):
         assert run(*watch, "-H", str(SENDER_CPU), "-o", ours).returncode == 0
         assert noisetops(reported(ours)) == {("thread", "noisetop")}
         assert run(*watch, "-H", str(VICTIM_CPU), "-o", ours, "--force").returncode == 0

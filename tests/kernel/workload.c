@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Makes noise on purpose for a thread that spins, for at most a minute.
- * usage: workload VICTIM_CPU SENDER_CPU KIND:PER_SECOND:COUNT...
+ * usage: workload VICTIM_CPU[/REST_US] SENDER_CPU KIND:PER_SECOND:COUNT...
  *
  * Each KIND is a thread of that name, on the CPU that the table says; -1 binds to none. PER_SECOND
  * is 0 where the act itself takes its time, COUNT is 0 for ever. Writes the name and tid of each thread
  * and "ready", waits for a line, acts, writes "done". All threads sleep before and after that.
+ * With REST_US the victim spins for a millisecond and sleeps for so long, in turns.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -40,6 +41,7 @@
 #define OFTEN_NS 50000
 #define SHIFT_NS 45000000
 #define REST_NS 5000000
+#define SPELL_NS 1000000
 #define QUIET_NS 2000000
 #define ALARMS 64
 #define TOUCHED 256
@@ -47,6 +49,7 @@
 #define REFILL_NS 105000000
 
 static int victim_cpu, sender_cpu;
+static long rest_ns;
 static atomic_bool over, realtime_victim;
 static atomic_uint acts;
 static pthread_barrier_t begin, end;
@@ -386,6 +389,13 @@ static void attend(void)
 	nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
 }
 
+static void spin_and_rest(void)
+{
+	for (long until = now_ns() + SPELL_NS; now_ns() < until;)
+		;
+	nanosleep(&(struct timespec){.tv_nsec = rest_ns}, NULL);
+}
+
 static void *suffer(void *unused)
 {
 	(void)unused;
@@ -395,6 +405,8 @@ static void *suffer(void *unused)
 	while (!over)
 		if (realtime_victim)
 			attend();
+		else if (rest_ns)
+			spin_and_rest();
 	for (;;)
 		pause();
 	return NULL;
@@ -445,7 +457,8 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	if (count < 1 || count > ACTORS)
 		return 2;
-	victim_cpu = atoi(argv[1]);
+	if (sscanf(argv[1], "%d/%ld", &victim_cpu, &rest_ns) == 2)
+		rest_ns *= 1000;
 	sender_cpu = atoi(argv[2]);
 	alarm(LIFETIME_S);
 	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
