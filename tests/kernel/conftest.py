@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 
+from noisetop.tracing import tracer
 from tests.kernel.program import run
+from tests.kernel.tracing import kernel_symbols
 
 MANY = 50
 """Tests for which it pays to calibrate once: else each run of the program does so at its start."""
@@ -24,4 +27,11 @@ def kept_calibration(
         story = any(item.get_closest_marker("story") for item in request.session.items)
         if (story or request.session.testscollected > MANY) and not EMULATED:
             run("probe", "calibrate", "-d", "500ms")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def symbols_read_once() -> Iterator[None]:
+    """Of the kernel, for all tracers of this process: to read them takes a fifth of attaching."""
+    with mock.patch.object(tracer, "read_kallsyms", kernel_symbols):
         yield

@@ -23,7 +23,6 @@ from noisetop.tracing.tracer import Tracer
 from noisetop.version import version
 from tests.kernel.loads import PATIENCE_S, Workload, stop
 from tests.kernel.provoked import attentive
-from tests.kernel.tracing import kernel_symbols
 
 PERIOD_S = 0.25
 SETTLING_S = 0.1
@@ -163,7 +162,6 @@ def traced(
     target = Target((cpu,), pid=load.pid)
     with Tracer(
         target, stacks=True, faults=faults, housekeeping=(housekeeping,), samples_cost=False,
-        symbols=kernel_symbols(),
     ) as tracer:  # fmt: skip
         tracer.start_window()
         with attentive():

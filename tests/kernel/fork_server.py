@@ -1,4 +1,5 @@
-"""Starts noisetop from a process that has imported it already: that takes a third of a short run.
+"""Starts noisetop from a process that has imported it, and read the kernel's symbols, already: that
+takes a third of a short run.
 
 What is started is a process like one that a shell starts: a child of the tests, with their folder,
 environment, CPUs and priority of that moment. What is tested of privileges, namespaces and
@@ -24,6 +25,10 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
+
+from noisetop.events.symbols import read_kallsyms
+from noisetop.tracing import tracer
 
 _LONGEST = 1 << 20
 """Of a request, in bytes."""
@@ -121,6 +126,11 @@ def _import_all() -> None:
             importlib.import_module(module.name)
 
 
+def _read_symbols() -> None:
+    """Those of the kernel are the same for all: to read them takes a fifth of attaching."""
+    mock.patch.object(tracer, "read_kallsyms", return_value=read_kallsyms()).start()
+
+
 def _serve(connection: socket.socket) -> None:
     """Returns in each process that it forks; ends with who asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -165,6 +175,7 @@ if __name__ == "__main__":
     from noisetop.cli import main
 
     _import_all()
+    _read_symbols()
     gc.freeze()  # else each child would look at all of it when it ends
     _serve(socket.socket(fileno=int(sys.argv[1])))
     main()

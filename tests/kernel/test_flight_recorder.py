@@ -174,6 +174,8 @@ ENDS = {
     "source": ["--stop-source", "thread/spike*"],
 }
 """What ends a recorder when the spike strikes."""
+STRIKES = 3
+"""Some guests' kernels hide a switch now and then: where that was the spike's, it strikes again."""
 TELL = 'shell,command=printf "%s" "$NOISETOP_SOURCE|$NOISETOP_NET_NS|$NOISETOP_FILE" > '
 
 
@@ -196,7 +198,22 @@ def is_kept(folder: Path) -> bool:
 
 @pytest.fixture(scope="module")
 def struck(tmp_path_factory: pytest.TempPathFactory) -> Struck:
-    folder = tmp_path_factory.mktemp("struck")
+    for _ in range(STRIKES):
+        found = strike(tmp_path_factory.mktemp("struck"))
+        if not began_hidden(found.folder / "worst"):
+            break
+    return found
+
+
+def began_hidden(worst: Path) -> bool:
+    """Whether the spike is too short where the file tells of a switch that was not reported."""
+    first = json.loads((worst / "index.json").read_text())[0]
+    summary, _ = summarize_with_worst(open_recording(worst / first["file"]), WORST_KEPT)
+    return summary.counters.of(LOSSES).unpaired > 0 and first["net_ns"] < SPIKE_NS * 0.9
+
+
+def strike(folder: Path) -> Struck:
+    """Lets the spike strike once while all recorders watch."""
     options: dict[str, list[str | Path]] = {
         name: [*one, "-o", folder / f"{name}.noisetop"] for name, one in ENDS.items()
     }

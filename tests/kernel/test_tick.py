@@ -25,6 +25,7 @@ from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel import books
 from tests.kernel.kernel_trace import Traced, kernel_trace
+from tests.kernel.program import wait_for
 from tests.kernel.run_program import program_of_this_process, run
 from tests.kernel.tracepoint_counter import count, tracepoint_counter
 
@@ -49,6 +50,7 @@ PATIENCE_S, ENOUGH = 20, 5
 TICK, WHEEL = "tick_nohz_handler", "timer_wheel"
 CONTEXTS = {TICK: "tick", WHEEL: "timer wheel"}
 IDLE = "idle"
+Counts = dict[tuple[int, str], int]
 COUNTED = {
     IDLE: ("power/cpu_idle", "state != 4294967295"),
     STOPPED: ("timer/tick_stop", "success == 1"),
@@ -73,6 +75,7 @@ def test_counts_of_attempts_equal_the_kernels(tmp_path: Path) -> None:
         tracer.start_window()
         opened = theirs.read()
         time.sleep(IDLE_S)
+        wait_for(lambda: _has_stopped(opened, theirs.read()), "a tick that is stopped")
         closing = theirs.read()
         tracer.stop_window()
         after = theirs.read()
@@ -91,6 +94,11 @@ def test_counts_of_attempts_equal_the_kernels(tmp_path: Path) -> None:
     assert summary_of(read_spool(path)).counters.of(TICK_STOPS) == ours
 
 
+def _has_stopped(before: Counts, after: Counts) -> bool:
+    """Whether a CPU of which the kernel's counters tell that it idles has stopped its tick."""
+    return any(after[cpu, IDLE] and after[cpu, STOPPED] > before[cpu, STOPPED] for cpu in CPUS)
+
+
 class _Counters:
     """The kernel's own, by CPU and what came of an attempt.
 
@@ -105,7 +113,7 @@ class _Counters:
             for reason, (event, condition) in COUNTED.items()
         }
 
-    def read(self) -> dict[tuple[int, str], int]:
+    def read(self) -> Counts:
         return {key: count(counter) for key, counter in self._counters.items()}
 
 

@@ -98,7 +98,6 @@ def trace(
     with Tracer(
         target, ring_records=ring_records, stacks=True, faults=faults, entries=entries,
         housekeeping=housekeeping, samples_cost=False, programs=programs,
-        symbols=kernel_symbols(),
     ) as tracer:  # fmt: skip
         slices = books.slices_of_init()
         tracer.start_window()
