@@ -17,7 +17,8 @@ from functools import partial
 
 import pytest
 
-from tests.kernel.own_cpu import OWN
+from tests.kernel.loads import RESTS, workload
+from tests.kernel.own_cpu import OTHER, OWN
 from tests.kernel.program import PROGRAM, is_loaded_by, left_in_kernel, wait_for
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
@@ -151,7 +152,10 @@ def test_kill_leaves_nothing_in_the_kernel() -> None:
 
 
 def test_the_duration_ends_the_samples_but_not_the_view() -> None:
-    with terminal("-c", CPU, "-d", "1s") as session:
+    with (
+        workload("timerfd", OWN, OTHER, 500, rest_us=RESTS),
+        terminal("-c", CPU, "-d", "1s") as session,
+    ):
         wait_for(lambda: session.shows(b"duration reached"), "the note that it ended")
         time.sleep(0)
         os.write(session.master, b"q")

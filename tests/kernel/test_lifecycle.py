@@ -53,6 +53,13 @@ def test_a_signal_ends_the_recording(tmp_path: Path) -> None:
     assert {file.name for file in tmp_path.iterdir()} == {path.name for path in paths.values()}
 
 
+def events_and_names(path: Path) -> tuple[int, set[str]]:
+    """How many events a recording has, and what they are steps of."""
+    recording = open_recording(path)
+    count = sum(len(chunk) for chunk in recording.chunks())
+    return count, {step for source in recording.sources for step in source.path}
+
+
 def test_kill_leaves_a_file_that_can_be_exported(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     partial = tmp_path / "trace.json.partial"
@@ -61,14 +68,15 @@ def test_kill_leaves_a_file_that_can_be_exported(tmp_path: Path) -> None:
         started("record", "-c", CPU, "-o", path, until="recording") as process,
     ):
         wait_for(lambda: partial.stat().st_size > 500_000, "events on disk")
+        wait_for(lambda: "ipi_mb" in events_and_names(partial)[1], "names, which come later")
         process.kill()
         process.wait()
     wait_for(lambda: not left_in_kernel(), "the programs to be gone")
     exported = read("export", partial, "-o", path)
     assert "cut short" in exported.stderr
-    recording = open_recording(path)
-    assert sum(len(chunk) for chunk in recording.chunks()) > 1000
-    assert any("ipi_mb" in source.path for source in recording.sources)
+    count, names = events_and_names(path)
+    assert count > 1000
+    assert "ipi_mb" in names
 
 
 def test_the_end_of_the_process_ends_the_recording(tmp_path: Path) -> None:
