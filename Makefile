@@ -3,6 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+KERNEL_ARGS ?=
 TIME ?= 60s
 DIST ?= dist
 export PYTHON
@@ -27,8 +28,8 @@ AS_ROOT := $(if $(ROOT),env PYTHONDONTWRITEBYTECODE=,sudo env PYTHONDONTWRITEBYT
 PURE_TESTS := $(BIN)/pytest -n auto --dist worksteal --ignore=tests/kernel \
 	-m 'not kernel and not viewer and not packaging' $(ARGS)
 KERNEL_TESTS := $(BIN)/pytest -o testpaths=tests/kernel -p no:cacheprovider -m 'kernel and not packaging and not story and
-SIDE_BY_SIDE := $(KERNEL_TESTS) side_by_side' -n auto --dist worksteal $(ARGS)
-ONE_BY_ONE := $(KERNEL_TESTS) not side_by_side' $(ARGS)
+SIDE_BY_SIDE := $(KERNEL_TESTS) side_by_side' -n auto --dist worksteal $(ARGS) $(KERNEL_ARGS)
+ONE_BY_ONE := $(KERNEL_TESTS) not side_by_side' $(ARGS) $(KERNEL_ARGS)
 # Each worker and each process that a test starts would compile everything again.
 WRITE_BYTECODE := PYTHONDONTWRITEBYTECODE=
 WITH_KERNEL := $(AS_ROOT) NOISETOP_MUST_RUN=kernel
