@@ -23,7 +23,7 @@ test-guests) echo "====== {guests} in 9.00s ======"; exit {kernels} ;;
 esac
 """
 CLOSING = "=================== 3 passed, 1 skipped in 0.05s ==================="
-ALWAYS = ["make check", "make test ARGS=--reruns 1", "make test-viewers"]
+ALWAYS = ["make check", "make test KERNEL_ARGS=--reruns 1", "make test-viewers"]
 
 
 @pytest.fixture
