@@ -152,7 +152,8 @@ def test_a_probe_keeps_nothing(probe: str) -> None:
 
 
 def test_a_probe_attaches_for_each_share_and_keeps_nothing_for_the_last() -> None:
-    with running("probe", "spin", "--busy", "100,50", "-d", "600ms", "-c", CPU) as process:
+    shares = ("--busy", "100,50", "-d", "600ms", "--json")
+    with running("probe", "spin", *shares, "-c", CPU) as process:
         wait_until_left_with(process.pid, NONE)
         assert process.wait(timeout=PATIENCE_S) == 0
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Set
 from pathlib import Path
 
 import pytest
@@ -70,8 +71,13 @@ def test_each_source_that_is_refused_is_missing(tmp_path: Path) -> None:
         assert field in named
 
 
-def test_what_options_take_away_is_no_refusal(tmp_path: Path) -> None:
-    missing = traced_without(" ".join(OPTIONAL.values()), tmp_path, "--faults")
+@pytest.mark.parametrize(
+    "options",
+    [OPTIONAL.keys(), *(pytest.param({one}, marks=pytest.mark.thorough) for one in OPTIONAL)],
+    ids=["all", *OPTIONAL],
+)
+def test_what_options_take_away_is_no_refusal(options: Set[str], tmp_path: Path) -> None:
+    missing = traced_without(" ".join(OPTIONAL[one] for one in options), tmp_path, "--faults")
     assert not [name for name in missing if "refused" in name]
 
 
