@@ -29,7 +29,7 @@ pytestmark = pytest.mark.kernel
 SECOND_NS = 1_000_000_000
 CALIBRATED_NS = 5 * SECOND_NS
 """As the command does."""
-ROUND_NS = SECOND_NS // 2
+ROUND_NS = SECOND_NS // 5
 FOREIGN_NS = 100_000
 """Gaps that are longer than that come from others: from another load, or from the hypervisor."""
 LEAST, MOST = 0.85, 1.15
