@@ -26,7 +26,7 @@ def kept_calibration(
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         story = any(item.get_closest_marker("story") for item in request.session.items)
         if (story or request.session.testscollected > MANY) and not EMULATED:
-            run("probe", "calibrate", "-d", "500ms")
+            run("probe", "calibrate", "-d", "200ms")
         yield
 
 

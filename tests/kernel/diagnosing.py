@@ -133,7 +133,13 @@ class Traced:
         end = time.monotonic() + PATIENCE_S
         while cause.key in {one.key for one in self.diagnose(SETTLING_S).findings}:
             assert time.monotonic() < end, f"{cause.key} does not go away"
-        cause.assert_gone(self.diagnose(seconds))
+        period = Period(self.tracer, self.pid)
+        while True:
+            time.sleep(seconds)
+            # Where it acted in few moments, it takes more without it to tell that from chance.
+            if cause.change(after := period.diagnose()).significant or time.monotonic() > end:
+                break
+        cause.assert_gone(after)
 
 
 @dataclass
@@ -149,9 +155,14 @@ class Cause:
 
     def assert_gone(self, after: Diagnosis) -> None:
         """Compares with another period."""
+        change = self.change(after)
+        assert change.verdict is saved.Fate.GONE, change
+        assert change.significant, change
+
+    def change(self, after: Diagnosis) -> saved.Change:
+        """What became of it in another period."""
         changes = {one.key: one for one in saved.compare(self.before, saved.summary_of(after))}
-        assert changes[self.key].verdict is saved.Fate.GONE, changes[self.key]
-        assert changes[self.key].significant, changes[self.key]
+        return changes[self.key]
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ import pytest
 
 from noisetop.machine import system
 from tests.kernel.forked import Done, run
-from tests.kernel.loads import prepared
+from tests.kernel.loads import RESTS, prepared
 from tests.kernel.program import PATIENCE_S, PROGRAM, read
 from tests.kernel.provoked import favoured
 
@@ -153,7 +153,10 @@ def test_what_users_of_rtla_type(tmp_path_factory: pytest.TempPathFactory) -> No
     def typed(options: list[str]) -> Done:
         return run("record", "-c", str(CPU), *options, cwd=tmp_path_factory.mktemp("rtla"))
 
-    with prepared(CPU, HOUSE, "membarrier:1000:0") as load, ThreadPoolExecutor(len(RTLA)) as pool:
+    with (
+        prepared(CPU, HOUSE, "membarrier:1000:0", rest_us=RESTS) as load,
+        ThreadPoolExecutor(len(RTLA)) as pool,
+    ):
         load.begin()
         found = dict(zip(RTLA, pool.map(typed, (one[0] for one in RTLA.values())), strict=True))
     for name, (options, status, output) in RTLA.items():
@@ -172,7 +175,7 @@ def test_a_file_a_command_and_a_signal_in_their_order(tmp_path: Path) -> None:
         "--on-threshold shell,command='ls noise.noisetop' "
         "--on-threshold signal,num=2,pid=parent -o noise.noisetop; echo $?"
     )
-    with prepared(CPU, HOUSE, "membarrier:1000:0") as load, culprit():
+    with prepared(CPU, HOUSE, "membarrier:1000:0", rest_us=RESTS) as load, culprit():
         load.begin()
         found = done(f"cd {tmp_path}; {script}", tmp_path)
     assert found.stdout.split() == ["noise.noisetop", "told", "3"], found.stderr
