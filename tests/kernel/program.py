@@ -75,9 +75,13 @@ def ended_at_last(process: subprocess.Popen[str]) -> Iterator[None]:
 def wait_for(condition: Callable[[], bool], what: str, *, patience_s: float = PATIENCE_S) -> None:
     """Waits until something is so."""
     end = time.monotonic() + patience_s
+    asked = time.monotonic()
     while not condition():
-        assert time.monotonic() < end, f"waited in vain for {what}"
-        time.sleep(0.02)
+        now = time.monotonic()
+        assert now < end, f"waited in vain for {what}"
+        # Some ask bpftool and all of /proc: what is waited for needs the CPU as well.
+        time.sleep(max(0.02, 4 * (now - asked)))
+        asked = time.monotonic()
 
 
 def bpftool(*arguments: str) -> str:
@@ -110,9 +114,11 @@ def held(pid: int | str = "[0-9]*", kind: str = "prog") -> set[int]:
 
 def is_loaded_by(pid: int) -> bool:
     """Whether a process has a program of ours in the kernel."""
-    return bool(loaded("prog") & held(pid))
+    mine = held(pid)
+    return bool(mine) and bool(mine & loaded("prog"))
 
 
 def left_in_kernel() -> bool:
     """Whether a program or a map of ours is loaded that no process holds."""
-    return any(loaded(kind) - held(kind=kind) for kind in ("prog", "map"))
+    found = {kind: loaded(kind) for kind in ("prog", "map")}
+    return any(ids and ids - held(kind=kind) for kind, ids in found.items())
