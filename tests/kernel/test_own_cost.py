@@ -20,14 +20,21 @@ SECONDS = 0.5
 """Long beside the time from attaching until the window starts, whose records count as well."""
 FACTOR = 3
 """It is sampled before: the same load costs as much later, about."""
+FACTOR_OF_TICKS = 6
+"""A guest's ticks are few, and its host's ticks come with them or between them: for seconds the
+programs of one take 1 µs a record, and then 4 µs."""
 
 
 @pytest.mark.parametrize(
-    "load",
-    [("--timer", "1", "--timer-freq", "2000"), ("--yield", "2"), ("--cpu", "1")],
+    ("load", "factor"),
+    [
+        (("--timer", "1", "--timer-freq", "2000"), FACTOR),
+        (("--yield", "2"), FACTOR),
+        (("--cpu", "1"), FACTOR_OF_TICKS),
+    ],
     ids=["timers", "switches", "ticks"],
 )
-def test_it_is_about_what_the_kernel_counts(load: tuple[str, ...]) -> None:
+def test_it_is_about_what_the_kernel_counts(load: tuple[str, ...], factor: int) -> None:
     with (
         stress(*load, "--taskset", str(CPUS[-1])),
         Tracer(Target(CPUS[-1:]), housekeeping=CPUS[:-1]) as tracer,
@@ -43,4 +50,4 @@ def test_it_is_about_what_the_kernel_counts(load: tuple[str, ...]) -> None:
         cost = tracer.window_counters().of(OVERHEAD)
     assert cost.records > 0
     assert cost.bpf_ns is not None
-    assert took_ns / FACTOR < cost.bpf_ns < took_ns * FACTOR
+    assert took_ns / factor < cost.bpf_ns < took_ns * factor

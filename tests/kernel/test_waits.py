@@ -73,8 +73,11 @@ def delays(load: Workload) -> dict[int, int]:
     return {tid: run_delay_ns(tid) for tid in [load.pid, *load.tids.values()]}
 
 
-def assert_equal_to_the_kernels(traced: Traced, before: dict[int, int], load: Workload) -> None:
-    """Within 1 % where waits are long enough for that; the victim's have to be."""
+def assert_equal_to_the_kernels(
+    traced: Traced, before: dict[int, int], load: Workload, *, bound: bool = True
+) -> None:
+    """Within 1 % where waits are long enough for that; those of a bound victim have to be. Where
+    threads go from CPU to CPU, whose are is the scheduler's choice."""
     long = set()
     for tid, after_ns in delays(load).items():
         waited_ns = after_ns - before[tid]
@@ -88,7 +91,7 @@ def assert_equal_to_the_kernels(traced: Traced, before: dict[int, int], load: Wo
         else:
             allowed_ns += SKIPPED_NS * (count + 1)
         assert abs(wait.sum_ns - waited_ns) <= allowed_ns, (tid, load.tids, wait, waited_ns)
-    assert load.tids["victim"] in long, (load.tids, traced.waits)
+    assert load.tids["victim"] in long if bound else long, (load.tids, traced.waits)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,7 @@ def test_waits_equal_the_kernels(bound: bool, act: str) -> None:
     with favoured(*cpus, *acts, act) as load:
         before = delays(load)
         traced = trace(Target(CPUS, pid=load.pid), load.run)
-        assert_equal_to_the_kernels(traced, before, load)
+        assert_equal_to_the_kernels(traced, before, load, bound=bound)
 
 
 @pytest.mark.parametrize("bound", [True, False], ids=["pinned", "unpinned"])
