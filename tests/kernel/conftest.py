@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from noisetop.tracing import tracer
-from tests.kernel.program import run
+from tests.kernel.forked import run
 from tests.kernel.tracing import kernel_symbols
 
 MANY = 50

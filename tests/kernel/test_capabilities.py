@@ -160,7 +160,7 @@ def test_a_probe_attaches_for_each_share_and_keeps_nothing_for_the_last() -> Non
 
 def test_a_calibration_keeps_what_attaching_takes(tmp_path: Path) -> None:
     with running(
-        "probe", "calibrate", "-c", CPU, "-d", "1s", XDG_STATE_HOME=str(tmp_path)
+        "probe", "calibrate", "-c", CPU, "-d", "200ms", XDG_STATE_HOME=str(tmp_path)
     ) as process:
         has = sets_in(Path("/proc/self/status").read_text())["Prm"]
         for text in threads(process.pid).values():
@@ -261,7 +261,7 @@ def test_names_where_proc_hides_tasks_of_others(tmp_path: Path) -> None:
         try:
             script = f"""
                 mount -t proc -o hidepid=2 proc /proc || exit 99
-                exec {PROGRAM} record -c {CPU} -d 1s -o {path}
+                exec {PROGRAM} record -c {CPU} -d 300ms -o {path}
             """
             done = subprocess.run(
                 ["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True,

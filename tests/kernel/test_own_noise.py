@@ -17,7 +17,7 @@ from tests.kernel.sent_interrupts import kernel_trace, sent_by_threads, sent_to
 
 pytestmark = pytest.mark.kernel
 
-VISITS = 30
+VISITS = 20
 """Of the drain thread to the rings: each could interrupt the watched CPU, if any did."""
 CPU = max(system.online_cpus())
 HOUSE = affinity.choose((CPU,))

@@ -147,7 +147,7 @@ def test_a_program_with_the_name_of_a_kernel_thread_is_somebody_else(tmp_path: P
     file, name = tmp_path / "a.noisetop", f"ksoftirqd/{VICTIM_CPU}"
     spinning = program(VICTIM_CPU, posing("spins"))
     with spinning as victim, program(VICTIM_CPU, posing(name)) as pid:
-        watch = ("record", "-p", str(victim), "-H", str(SENDER_CPU), "-d", "1500ms", "-q")
+        watch = ("record", "-p", str(victim), "-H", str(SENDER_CPU), "-d", "800ms", "-q")
         assert run(*watch, "-o", file).returncode == 0
     ran = [one for one in sources(reported(file)) if one["path"] == ["thread", name]]
     posed = [one for one in ran if one["origin"] == "others"]
