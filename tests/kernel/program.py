@@ -115,10 +115,9 @@ def held(pid: int | str = "[0-9]*", kind: str = "prog") -> set[int]:
 def is_loaded_by(pid: int) -> bool:
     """Whether a process has a program of ours in the kernel."""
     mine = held(pid)
-    return bool(mine) and bool(mine & loaded("prog"))
+    return bool(mine and mine & loaded("prog"))
 
 
 def left_in_kernel() -> bool:
     """Whether a program or a map of ours is loaded that no process holds."""
-    found = {kind: loaded(kind) for kind in ("prog", "map")}
-    return any(ids and ids - held(kind=kind) for kind, ids in found.items())
+    return any((ids := loaded(kind)) and ids - held(kind=kind) for kind in ("prog", "map"))
