@@ -25,7 +25,7 @@ static __always_inline struct noise_cpu *fault_cpu(struct task_struct *task, boo
 	struct noise_cpu *c = noise_this_cpu();
 	if (!c)
 		return NULL;
-	if (!c->synced)
+	if (c->watch != NOISE_WATCH_SYNCED)
 		noise_sync(c);
 	if (c->tid == BPF_CORE_READ(task, pid))
 		return c->tid == c->victim_tid ? c : NULL;

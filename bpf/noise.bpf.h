@@ -51,47 +51,36 @@ NOISE_TRIGGER(victim_stack, victim, "thread");
 #define NOISE_NAP_NS 1000000ull
 
 /*
- * 1 + the place of a CPU in noise_cpus, 0 where it has none. The mask states once more what was
- * just tested, in a form that the compiler cannot turn into one that the verifier does not follow.
+ * The mask states once more what was just tested, in a form that the compiler cannot turn into one
+ * that the verifier does not follow.
  */
-static __always_inline u32 noise_slot_of(u32 cpu)
-{
-	if (cpu >= NOISE_MAX_CPUS)
-		return 0;
-	asm volatile("" : "+r"(cpu));
-	return noise_slots[cpu & (NOISE_MAX_CPUS - 1)];
-}
-
 static __always_inline bool noise_is_watched(u32 cpu)
 {
-	u32 slot = noise_slot_of(cpu);
-	return slot && slot <= noise_watched_count;
+	if (cpu >= NOISE_MAX_CPUS)
+		return false;
+	asm volatile("" : "+r"(cpu));
+	return noise_watched_cpus[cpu & (NOISE_MAX_CPUS - 1)];
 }
 
 /* The state of a CPU, or NULL when it has none. */
 static __always_inline struct noise_cpu *noise_cpu_of(u32 cpu)
 {
-	u32 slot = noise_slot_of(cpu);
-	if (!slot)
-		return NULL;
-	slot--;
-	return bpf_map_lookup_elem(&noise_cpus, &slot);
+	struct noise_cpu *c = bpf_map_lookup_elem(&noise_cpus, &cpu);
+	return c && c->ring_records ? c : NULL;
 }
 
 /* The state of this CPU, or NULL when it is not watched. */
 static __always_inline struct noise_cpu *noise_this_cpu(void)
 {
-	u32 slot = noise_slot_of(bpf_get_smp_processor_id());
-	if (!slot || slot > noise_watched_count)
-		return NULL;
-	slot--;
-	return bpf_map_lookup_elem(&noise_cpus, &slot);
+	u32 cpu = bpf_get_smp_processor_id();
+	struct noise_cpu *c = bpf_map_lookup_elem(&noise_cpus, &cpu);
+	return c && c->watch ? c : NULL;
 }
 
 /* Whether what happens now can be noise: always in CPU mode, else only around a victim. */
 static __always_inline bool noise_wanted(struct noise_cpu *c)
 {
-	if (!c->synced)
+	if (c->watch != NOISE_WATCH_SYNCED)
 		noise_sync(c);
 	return noise_victims == NOISE_VICTIMS_USERS || c->victim_tid;
 }
@@ -138,6 +127,39 @@ static __always_inline void noise_account(struct noise_cpu *c, u32 level, u64 ne
 		__sync_fetch_and_add(&c->closed_ns, net_ns);
 }
 
+/* No place for a record. Beyond the end of the array, so that a look-up finds nothing. */
+#define NOISE_NO_PLACE 0xffffffffu
+
+/*
+ * The place of the next record of a writer that interrupted another one, or that finds the first
+ * ring full as far as it knew; else a count. Out of line, as that is rare.
+ */
+static __noinline u32 noise_place(struct noise_cpu *c, u32 nest, bool counted)
+{
+	if (!c)
+		return NOISE_NO_PLACE;
+	if (nest >= NOISE_RINGS) {
+		if (counted)
+			noise_lose(c, NOISE_LOSS_NESTING);
+		return NOISE_NO_PLACE;
+	}
+	struct noise_ring *ring = &c->rings[nest];
+	u32 records = nest ? NOISE_NESTED_RECORDS : c->ring_records;
+	u64 head = ring->head;
+	if (head - ring->tail_seen >= records) {
+		ring->tail_seen = READ_ONCE(c->tails[nest]);
+		if (head - ring->tail_seen >= records) {
+			if (counted)
+				noise_lose(c, NOISE_LOSS_RING_FULL);
+			return NOISE_NO_PLACE;
+		}
+	}
+	u32 index = c->first_record + (head & (records - 1));
+	if (nest)
+		index += c->ring_records + (nest - 1) * NOISE_NESTED_RECORDS;
+	return index;
+}
+
 /*
  * Where a writer puts its record, or NULL and, for an interval, a count. Pair with noise_commit()
  * in either case.
@@ -149,25 +171,11 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 	*writer = nest;
 	c->writers = nest + 1;
 	barrier();
-	if (nest >= NOISE_RINGS) {
-		if (counted)
-			noise_lose(c, NOISE_LOSS_NESTING);
-		return NULL;
-	}
-	struct noise_ring *ring = &c->rings[nest];
-	u32 records = nest ? NOISE_NESTED_RECORDS : c->ring_records;
-	u64 head = ring->head;
-	if (head - ring->tail_seen >= records) {
-		ring->tail_seen = READ_ONCE(c->tails[nest]);
-		if (head - ring->tail_seen >= records) {
-			if (counted)
-				noise_lose(c, NOISE_LOSS_RING_FULL);
-			return NULL;
-		}
-	}
+	u64 head = c->rings[0].head;
+	u32 records = c->ring_records;
 	u32 index = c->first_record + (head & (records - 1));
-	if (nest)
-		index += c->ring_records + (nest - 1) * NOISE_NESTED_RECORDS;
+	if (nest || head - c->rings[0].tail_seen >= records)
+		index = noise_place(c, nest, counted);
 	return bpf_map_lookup_elem(&noise_records, &index);
 }
 
@@ -178,6 +186,19 @@ static __always_inline void noise_commit(struct noise_cpu *c, struct noise_event
 		WRITE_ONCE(c->rings[writer].head, c->rings[writer].head + 1);
 	barrier();
 	c->writers = writer;
+}
+
+/*
+ * Has the line of the next record fetched, which was read on another CPU since it was last written.
+ * What comes until the record is written takes longer than that.
+ */
+static __always_inline void noise_fetch(struct noise_cpu *c)
+{
+	u32 writer;
+	struct noise_event *event = noise_claim(c, &writer, false);
+	if (event)
+		event->flags = 0;
+	noise_commit(c, NULL, writer);
 }
 
 /* Records what is no interval of a frame. */
@@ -219,55 +240,59 @@ static __always_inline u32 noise_level_below(u32 level)
 }
 
 /*
- * Marks what carries the cost of an entry: the first callback of an interrupt is what that came
- * for. What is nested carries none, as it is part of the net time of what it interrupted; the
+ * Whether an event carries the cost of an entry: the first callback of an interrupt is what that
+ * came for. What is nested carries none, as it is part of the net time of what it interrupted; the
  * victim itself, where it delays another one, has no frame in this respect.
  */
-static __always_inline void noise_mark_entry(struct noise_cpu *c, struct noise_event *event,
-					     u32 level)
+static __always_inline bool noise_marks_entry(struct noise_cpu *c, u32 level, u32 below)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
-	u32 below = c->open_levels & ((1u << level) - 1);
 	if (level == NOISE_LEVEL_IRQ_CALLBACK) {
 		frame = &c->frames[NOISE_LEVEL_IRQ];
 		below &= ~LEVEL_BIT(IRQ);
 	}
-	if (c->victim_tid == c->tid && level > NOISE_LEVEL_WORK)
+	if (below && level > NOISE_LEVEL_WORK && c->victim_tid == c->tid)
 		below &= ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK));
 	if (below || frame->marked)
-		return;
+		return false;
 	frame->marked = 1;
-	event->level |= NOISE_MARK_ENTRY;
+	return true;
 }
+
+/* The fields of an event from this one on, as a word: they are put together in a register. */
+#define NOISE_WORD(event, field) (*(noise_word *)&(event)->field)
+typedef u64 __attribute__((may_alias)) noise_word;
 
 static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *event, u32 level,
 				       u32 flags)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
-	u32 below = noise_level_below(level);
-	event->id = frame->id;
-	event->tid = c->tid;
-	event->cpu = c->cpu;
-	event->source = frame->source;
-	event->level = level;
-	event->parent_source = frame->source;
-	event->parent_id = 0;
+	u32 parent = noise_level_below(level), below = c->open_levels & ((1u << level) - 1);
+	struct noise_event last;
+	last.cpu = c->cpu;
+	last.source = frame->source;
+	last.parent_source = frame->source;
+	last.parent_id = 0;
 	if ((level == NOISE_LEVEL_IRQ_CALLBACK || level == NOISE_LEVEL_SOFTIRQ_CALLBACK) &&
-	    c->open_levels & 1u << below) {
-		event->parent_source = c->frames[below].source;
-		event->parent_id = c->frames[below].id;
+	    below & 1u << parent) {
+		last.parent_source = c->frames[parent].source;
+		last.parent_id = c->frames[parent].id;
 	}
 	if (level == NOISE_LEVEL_SOFTIRQ || level == NOISE_LEVEL_SOFTIRQ_CALLBACK)
 		flags |= c->softirq_flags;
-	if (flags & NOISE_FLAG_THREADED) {
-		__builtin_memcpy(event->comm, c->comm, sizeof(event->comm));
-	} else {
-		event->object = frame->object;
-	}
-	if (!(c->open_levels & ((1u << level) - 1)))
+	if (!below)
 		flags |= NOISE_FLAG_OUTERMOST;
-	noise_mark_entry(c, event, level);
-	event->flags = flags;
+	last.flags = flags;
+	last.level = level;
+	if (noise_marks_entry(c, level, below))
+		last.level |= NOISE_MARK_ENTRY;
+	event->id = frame->id;
+	if (flags & NOISE_FLAG_THREADED)
+		__builtin_memcpy(event->comm, c->comm, sizeof(event->comm));
+	else
+		event->object = frame->object;
+	NOISE_WORD(event, tid) = *(noise_word *)&c->tid;
+	NOISE_WORD(event, cpu) = NOISE_WORD(&last, cpu);
 }
 
 /*
@@ -294,7 +319,6 @@ static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u
 	event->start_ns = frame->start_ns;
 	event->gross_ns = gross_ns;
 	event->net_ns = net_ns;
-	event->victim_tid = c->victim_tid;
 	noise_fill(c, event, level, flags);
 	return event;
 }
@@ -359,14 +383,18 @@ static __noinline int noise_record_victim(struct noise_cpu *c, u64 start_ns, u64
 static __always_inline void noise_commit_interrupt(void *ctx, struct noise_cpu *c,
 						   struct noise_event *event, u32 writer)
 {
+	if (!noise_takes_stacks) {
+		noise_commit(c, event, writer);
+		return;
+	}
 	u64 start_ns = 0, gross_ns = 0;
-	if (noise_takes_stacks && event && event->flags & NOISE_FLAG_OUTERMOST && c->victim_tid &&
+	if (event && event->flags & NOISE_FLAG_OUTERMOST && c->victim_tid &&
 	    c->victim_tid == c->tid) {
 		start_ns = event->start_ns;
 		gross_ns = event->gross_ns;
 	}
 	noise_commit(c, event, writer);
-	if (!noise_takes_stacks || gross_ns < NOISE_LONG_NS)
+	if (gross_ns < NOISE_LONG_NS)
 		return;
 	u32 stack = noise_user_stack(ctx);
 	if (stack != NOISE_NO_STACK)
@@ -415,6 +443,8 @@ static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 sourc
 	frame->object = object;
 	frame->marked = 0;
 	c->open_levels |= 1u << level;
+	if (level == NOISE_LEVEL_IRQ)
+		noise_fetch(c);
 	/* Last, so that setting up the frame is not counted as part of it. */
 	frame->start_ns = noise_now(c, &frame->closed_ns);
 }

@@ -329,6 +329,13 @@ struct noise_raiser {
 
 #define NOISE_SOFTIRQS 16
 
+/* Whether a CPU is watched. */
+enum noise_watch {
+	NOISE_WATCH_NONE,
+	NOISE_WATCH_BEGUN,  /* its current task is not known yet */
+	NOISE_WATCH_SYNCED, /* it is */
+};
+
 /*
  * The state of one CPU. Written by that CPU alone, but for the number of those that wait for it and
  * for `tails`. CPUs that are not watched have one too: triggers from them go into their rings.
@@ -345,7 +352,7 @@ struct noise_cpu {
 	noise_u32 victim_tid;  /* the task that is delayed now, 0: none */
 	noise_u32 waiting_tid; /* one of the victims that wait for this CPU, 0: none does */
 	noise_u16 cpu;
-	noise_u8 synced;        /* current task known */
+	noise_u8 watch;         /* enum noise_watch */
 	noise_u8 softirq_flags; /* NOISE_FLAG_THREADED where softirqs are this thread's own work */
 	noise_u32 first_record; /* of its rings, in the array of records */
 	noise_u32 ring_records; /* of the first ring, a power of two */

@@ -5,7 +5,7 @@
 
 NOISE_SOURCE(tasklet, "softirq", FUNCTION);
 
-/* The mask states what was tested before: see noise_slot_of(). */
+/* The mask states what was tested before: see noise_is_watched(). */
 static __always_inline struct noise_raiser *softirq_raiser_of(struct noise_cpu *c, u32 vector)
 {
 	asm volatile("" : "+r"(vector));

@@ -23,14 +23,15 @@ struct noise_fault {
 
 #ifndef NOISE_BCC /* there noisetop/tracing/bcc.py writes the values and the map descriptors */
 
-/* Per CPU number: 1 + its place in noise_cpus, 0 where there is none. Watched CPUs come first. */
-const volatile noise_u16 noise_slots[NOISE_MAX_CPUS];
-const volatile noise_u32 noise_watched_count;
+/* Take the stacks of whoever sends an interrupt or arms a timer, and of victims. */
+const volatile bool noise_takes_stacks;
 /* Who the victims are. */
 const volatile enum noise_victims noise_victims;
 const volatile noise_u32 noise_victim_tgid;
 const volatile noise_u64 noise_victim_cgroup;
 const volatile noise_u32 noise_victim_cgroup_level;
+/* By CPU number. */
+const volatile bool noise_watched_cpus[NOISE_MAX_CPUS];
 /* The word of a CPU mask that holds all watched CPUs, and their bits in it; 0: no such word. */
 const volatile noise_u32 noise_watched_word;
 const volatile noise_u64 noise_watched_bits;
@@ -50,12 +51,10 @@ const volatile bool noise_wakeup_tells_waker;
 const volatile noise_u64 noise_queued_wakeup;
 /* The function of the tick's timer; 0: not known. */
 const volatile noise_u64 noise_tick_function;
-/* Take the stacks of whoever sends an interrupt or arms a timer, and of victims. */
-const volatile bool noise_takes_stacks;
 /* Time the page faults of victims. */
 const volatile bool noise_traces_faults;
 
-/* Sized by the loader: a value for each watched CPU, mapped into user space. */
+/* By CPU number, mapped into user space. Made larger by the loader. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -178,7 +177,7 @@ static __noinline int noise_sync(struct noise_cpu *c)
 	c->spinning_since_ns = bpf_ktime_get_ns();
 	c->spinning_left_ns = 0;
 	BPF_CORE_READ_STR_INTO(&c->comm, task, comm);
-	c->synced = 1;
+	c->watch = NOISE_WATCH_SYNCED;
 	return 0;
 }
 

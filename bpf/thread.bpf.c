@@ -20,7 +20,7 @@ int work_queue(u64 *ctx)
 {
 	struct work_struct *work = (void *)ctx[2];
 	u32 cpu = ctx[0];
-	if (noise_cpu_of(cpu) && !noise_is_watched(cpu)) /* bound to a CPU that is not watched */
+	if (!noise_is_watched(cpu) && noise_cpu_of(cpu)) /* bound to a CPU that is not watched */
 		return 0;
 	u8 context = trigger_context();
 	struct trigger trigger = {
@@ -346,7 +346,7 @@ int thread_switch(u64 *ctx)
 	struct task_struct *prev = (void *)ctx[1];
 	struct task_struct *next = (void *)ctx[2];
 	bool runnable = thread_is_runnable(ctx, prev);
-	if (c->synced && FIELD(prev, pid) != c->tid)
+	if (c->watch == NOISE_WATCH_SYNCED && FIELD(prev, pid) != c->tid)
 		thread_resync(c, prev);
 	if (noise_traces_faults)
 		fault_park(c, FIELD(prev, pid), runnable);
@@ -369,7 +369,7 @@ int thread_switch(u64 *ctx)
 	u32 waiting_tid = READ_ONCE(c->waiting_tid);
 	c->tid = tid;
 	c->victim_tid = next_is_victim ? tid : waiting_tid;
-	c->synced = 1;
+	c->watch = NOISE_WATCH_SYNCED;
 	if (c->victim_tid)
 		trigger_emit_argument_name(c, next);
 	thread_enter(c, next, next_is_victim, waker, again);

@@ -9,7 +9,7 @@
 void cpu_counters__read(const struct rings *rings, struct noise_cpu_counters *counters)
 {
 	for (size_t i = 0; i < rings->cpu_count; i++) {
-		const struct noise_cpu *state = &rings->states[i];
+		const struct noise_cpu *state = rings__state(rings, i);
 		counters[i].cpu = rings->cpus[i];
 		for (int reason = 0; reason < NOISE_LOSSES; reason++)
 			counters[i].losses[reason] =

@@ -188,7 +188,7 @@ bool drain__now(struct drain *d)
 	pthread_mutex_unlock(&d->lock);
 	for (size_t i = 0; i < d->rings->cpu_count; i++)
 		for (uint32_t ring = 0; ring < NOISE_RINGS; ring++)
-			busy |= drain_ring(d, &d->rings->states[i], ring, start_ns, end_ns);
+			busy |= drain_ring(d, rings__state(d->rings, i), ring, start_ns, end_ns);
 	if (d->spool.fd >= 0 && start_ns)
 		spool__flush(d);
 	pthread_mutex_unlock(&d->pass);

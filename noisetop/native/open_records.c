@@ -115,7 +115,7 @@ static void open_delaying(const struct open_records *request, struct moment *m)
 	struct noise_cpu *state = &m->state;
 	struct noise_frame *frame = &state->frames[NOISE_LEVEL_THREAD];
 	if (is_open(state, NOISE_LEVEL_THREAD) || (int32_t)state->waiting <= 0 || !state->tid ||
-	    !state->synced || state->wait_since_ns >= m->now_ns)
+	    state->watch != NOISE_WATCH_SYNCED || state->wait_since_ns >= m->now_ns)
 		return;
 	uint64_t waited_ns = m->now_ns - state->wait_since_ns;
 	uint64_t closed_ns = state->closed_ns + state->nmi_closed_ns;
@@ -209,6 +209,6 @@ int open_records__collect(const struct open_records *request, const struct rings
 	uint64_t now_ns = until_ns ? until_ns : monotonic_ns();
 	int err = 0;
 	for (size_t i = 0; i < rings->watched_count && !err; i++)
-		err = append_cpu(request, &rings->states[i], until_ns, out, above);
+		err = append_cpu(request, rings__state(rings, i), until_ns, out, above);
 	return err ? err : append_tasks(request->tasks_fd, now_ns, out);
 }

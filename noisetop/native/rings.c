@@ -13,6 +13,12 @@ _Static_assert(sizeof(struct noise_event) == 64, "one event is one cache line");
 _Static_assert(sizeof(struct noise_cpu) % 64 == 0, "states of two CPUs share no cache line");
 _Static_assert(offsetof(struct noise_cpu, tails) % 64 == 0,
 	       "what user space writes is on a line of its own");
+_Static_assert(offsetof(struct noise_event, tid) % 8 == 0 &&
+		       offsetof(struct noise_event, cpu) % 8 == 0 &&
+		       offsetof(struct noise_cpu, tid) % 8 == 0 &&
+		       offsetof(struct noise_cpu, victim_tid) ==
+			       offsetof(struct noise_cpu, tid) + sizeof(noise_u32),
+	       "what the programs copy as a word is one");
 
 /* Ring of a CPU from which only triggers come: 256 KiB, 80,000 triggers/s. */
 #define TRIGGER_RECORDS 4096
@@ -50,6 +56,15 @@ uint32_t rings__capacity(const struct rings *rings)
 	return records;
 }
 
+uint32_t rings__states(const struct rings *rings)
+{
+	uint32_t last = 0;
+	for (size_t i = 0; i < rings->cpu_count; i++)
+		if (rings->cpus[i] > last)
+			last = rings->cpus[i];
+	return last + 1;
+}
+
 static int map_into_memory(const struct bpf_map *map, void **address, size_t *bytes)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -72,9 +87,11 @@ int rings__map(struct rings *rings, const struct bpf_map *states, const struct b
 		return err;
 	uint32_t first = 0;
 	for (size_t i = 0; i < rings->cpu_count; i++) {
-		rings->states[i].cpu = rings->cpus[i];
-		rings->states[i].first_record = first;
-		rings->states[i].ring_records = first_ring_records(rings, i);
+		struct noise_cpu *state = rings__state(rings, i);
+		state->cpu = rings->cpus[i];
+		state->first_record = first;
+		state->ring_records = first_ring_records(rings, i);
+		state->watch = i < rings->watched_count ? NOISE_WATCH_BEGUN : NOISE_WATCH_NONE;
 		first += records_of(rings, i);
 	}
 	return 0;
@@ -85,7 +102,7 @@ uint64_t rings__written(const struct rings *rings)
 	uint64_t records = 0;
 	for (size_t i = 0; i < rings->cpu_count; i++)
 		for (int ring = 0; ring < NOISE_RINGS; ring++)
-			records += __atomic_load_n(&rings->states[i].rings[ring].head,
+			records += __atomic_load_n(&rings__state(rings, i)->rings[ring].head,
 						   __ATOMIC_RELAXED);
 	return records;
 }

@@ -16,7 +16,7 @@ struct rings {
 	size_t watched_count;
 	size_t cpu_count;            /* with those from which triggers come */
 	uint32_t watched_records;    /* of the first ring of a watched CPU, a power of two */
-	struct noise_cpu *states;    /* mapped, one per CPU */
+	struct noise_cpu *states;    /* mapped, by CPU number */
 	struct noise_event *records; /* mapped */
 	size_t states_bytes;
 	size_t records_bytes;
@@ -25,6 +25,14 @@ struct rings {
 /* Copies the CPUs. 0 or -errno. */
 int rings__init(struct rings *rings, const uint32_t *cpus, size_t watched_count, size_t cpu_count,
 		uint32_t watched_records);
+/* The state of the CPU at a place of `cpus`. */
+static inline struct noise_cpu *rings__state(const struct rings *rings, size_t place)
+{
+	return &rings->states[rings->cpus[place]];
+}
+
+/* States up to the last CPU. */
+uint32_t rings__states(const struct rings *rings);
 /* Records that all rings need together. */
 uint32_t rings__capacity(const struct rings *rings);
 /* Maps both arrays and writes into each state where its rings lie. 0 or -errno. */

@@ -76,9 +76,8 @@ static void configure_watched(struct tracer *t)
 	const uint32_t *cpus = t->rings.cpus;
 	uint32_t word = cpus[0] / 64;
 	uint64_t bits = 0;
-	for (size_t i = 0; i < t->rings.cpu_count; i++)
-		rodata->noise_slots[cpus[i]] = i + 1;
-	rodata->noise_watched_count = t->rings.watched_count;
+	for (size_t i = 0; i < t->rings.watched_count; i++)
+		rodata->noise_watched_cpus[cpus[i]] = true;
 	for (size_t i = 0; i < t->rings.watched_count; i++) {
 		if (cpus[i] / 64 != word)
 			return;
@@ -135,7 +134,7 @@ static int configure_maps(struct tracer *t)
 	if (!err && t->config.stacks)
 		err = bpf_map__set_max_entries(skeleton->maps.noise_user_stacks, USER_STACKS);
 	if (!err)
-		err = bpf_map__set_max_entries(skeleton->maps.noise_cpus, t->rings.cpu_count);
+		err = bpf_map__set_max_entries(skeleton->maps.noise_cpus, rings__states(&t->rings));
 	if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.noise_records,
 					       rings__capacity(&t->rings));

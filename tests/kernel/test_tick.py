@@ -136,7 +136,8 @@ def test_each_dependency_is_counted_where_it_kept_the_tick() -> None:
 
 def test_the_ticks_timer_is_a_tick_only_while_the_tick_runs() -> None:
     """The kernel's trace tells by what follows: a running tick starts its timer again before the
-    interrupt ends, a stopped one does not."""
+    interrupt ends, a stopped one does not. On a machine where no CPU is idle none stops: then that
+    is what is told."""
     tables: list[Interruptions] = []
     with (
         kernel_trace(
@@ -154,7 +155,7 @@ def test_the_ticks_timer_is_a_tick_only_while_the_tick_runs() -> None:
         tracer.stop_window()
         tables.append(tracer.read())
     hidden = books.tids_of_init()
-    table, found = np.concatenate(tables), Counter[str]()
+    table, found, told = np.concatenate(tables), Counter[str](), Counter[str]()
     for cpu in CPUS:
         expected = callbacks([event for event in theirs.events if event.cpu == cpu])
         first, last = (edge(tracer, moments) for moments in (expected, reversed(expected)))
@@ -162,11 +163,12 @@ def test_the_ticks_timer_is_a_tick_only_while_the_tick_runs() -> None:
             mine = rows(table[table["cpu"] == cpu], sources, name)
             mine = mine[(mine["start_ns"] > first) & (mine["start_ns"] < last)]
             tids = [tid for at, kind, tid in expected if kind == name and first < at < last]
-            told = sum(tid not in hidden for tid in tids)
-            assert told <= len(mine) <= len(tids), (cpu, name)
+            shown = sum(tid not in hidden for tid in tids)
+            assert shown <= len(mine) <= len(tids), (cpu, name)
             found[name] += len(mine)
+            told[name] += len(tids)
             assert {triggers[n].context for n in mine["trigger"]} <= {CONTEXTS[name]}
-    assert found[WHEEL] >= ENOUGH, "no CPU was idle long enough"
+    assert found[WHEEL] >= min(ENOUGH, told[WHEEL])
     assert found[TICK] >= ENOUGH
 
 

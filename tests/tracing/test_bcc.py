@@ -30,7 +30,7 @@ def unit() -> TranslationUnit:
     return TranslationUnit(
         programs=_native.programs(),
         source_ids={kind.name: number for number, kind in layout.kinds.items()},
-        knobs={"noise_slots": (64, 2), "noise_watched_count": 1, "noise_negative": -5},
+        knobs={"noise_watched_cpus": (64, 1), "noise_watched_word": 1, "noise_negative": -5},
         maps={"noise_cpus": 7},
         constants=9,
         per_cpu={"__preempt_count": 0x20, "__per_cpu_offset": 0xFFFF0000},
@@ -73,10 +73,10 @@ def test_every_source_has_the_number_that_it_has_in_the_object(unit: Translation
 
 def test_knobs_and_maps_are_written_out(unit: TranslationUnit) -> None:
     text = text_of(unit)
-    assert "static const unsigned long long noise_watched_count = 1ull;\n" in text
+    assert "static const unsigned long long noise_watched_word = 1ull;\n" in text
     assert "static const long long noise_negative = -5ll;\n" in text
-    slots = "((const volatile noise_u16 *)(bpf_pseudo_fd(2, 9) + 64))"
-    assert f"#define noise_slots {slots}\n" in text
+    watched = "((const volatile noise_u8 *)(bpf_pseudo_fd(2, 9) + 64))"
+    assert f"#define noise_watched_cpus {watched}\n" in text
     assert "#define noise_cpus (*(struct noise_map *)bpf_pseudo_fd(1, 7))\n" in text
 
 
