@@ -29,7 +29,6 @@ _DRAWN_BY = "8.2"
 _MUST_RUN = "NOISETOP_MUST_RUN"
 """Set where a skipped test is a failure."""
 _PANELS: dict[str, tuple[tuple[str, ...], str]] = {
-    "help": (("question_mark",), "KEYS"),
     "causes": (("d",), "in this part"),
     "heat-map": (("m",), "share of noise:"),
     "net-times": (("m", "l"), "interruptions:"),
@@ -43,7 +42,8 @@ _PANELS: dict[str, tuple[tuple[str, ...], str]] = {
     "cause": (("d", "enter"), "undo"),
     "histogram": (("H",), "→ histogram"),
 }
-"""Keys that open it, and text that is there when it is drawn."""
+"""Keys that open it, and text that is there when it is drawn. Not the help, which lists the keys of
+all panels: a new panel changes no picture."""
 
 
 @pytest.fixture
