@@ -23,7 +23,7 @@ from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel.loads import stress, workload
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 CPU = max(system.online_cpus())
 SAMPLES = 3
