@@ -130,7 +130,6 @@ def done(command: str, folder: Path) -> Done:
     )
 
 
-@pytest.mark.side_by_side
 @pytest.mark.skipif(len(system.online_cpus()) < 2, reason="takes a CPU that is not watched")
 def test_the_build_of_the_page_fails_with_the_name_of_the_culprit(folder: Path) -> None:
     page = (GUIDE / "limits.md").read_text()
