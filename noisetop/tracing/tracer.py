@@ -56,7 +56,7 @@ RING_RECORDS = 1 << 16
 DRAIN_INTERVAL_NS = 40_000_000
 _RINGS_LIMIT_BYTES = 256 << 20
 BATCH_BYTES = 256 << 20
-_SETTLE_S = 0.05
+_SETTLE_S = 0.01
 _LIVE_PATIENCE_S = 2
 _STACKS_INTERVAL_S = 0.05
 """What a user stack means is known only while its process lives."""
