@@ -197,8 +197,9 @@ def test_a_command_that_ignores_sigterm_is_told(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_ends_the_recording_in_one_line(tmp_path: Path) -> None:
+    """It holds two of the largest blocks that are written at once."""
     script = f"""
-        mount -t tmpfs -o size=1m none {tmp_path} || exit 99
+        mount -t tmpfs -o size=3m none {tmp_path} || exit 99
         {PROGRAM} record -c {CPU} -d 20s -o {tmp_path}/run.noisetop
         echo "status $?"
         {PROGRAM} report --json {tmp_path}/run.noisetop.partial
