@@ -148,7 +148,8 @@ static __always_inline bool noise_is_victim(struct task_struct *task, u32 tgid, 
 	}
 	if (noise_victims == NOISE_VICTIMS_CGROUP)
 		return tgid && noise_in_victim_cgroup(task);
-	return tgid && !(flags & PF_KTHREAD);
+	/* Whose a CPU is may be said of a kernel thread as well. */
+	return tgid && (!(flags & PF_KTHREAD) || tgid == noise_victim_tgid);
 }
 
 /* As above, with a kernel thread of this CPU that was adopted as a victim: see noise_adopt(). */

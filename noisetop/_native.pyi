@@ -48,8 +48,9 @@ class Session:
         """Opens and loads the object, and starts the drain thread; nothing is attached yet.
 
         cpus: numbers of the watched CPUs, at least one. others: CPUs from which triggers come.
-        victims: a value of ``enum noise_victims``; victim_tgid: pid of a process; victim_cgroup:
-        inode number of a control group; victim_cgroup_level: its depth, 0 for the root.
+        victims: a value of ``enum noise_victims``; victim_tgid: pid of the process, or where all
+        users' are victims of the kernel thread that is one as well, 0: none; victim_cgroup: inode
+        number of a control group; victim_cgroup_level: its depth, 0 for the root.
         csd_callback, tick_function, queued_wakeup: addresses of kernel functions, 0: not known.
         left_out: names of programs that are not loaded.
         stacks: record the kernel stack of whoever sends an interrupt. faults, entries: trace page

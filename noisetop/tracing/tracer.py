@@ -173,11 +173,12 @@ class Tracer:
         return self
 
     def _open_session(self) -> _native.Session:
+        process = self.target.pid or self.target.given_victim
         return _native.Session(
             cpus=self.target.cpus,
             others=tuple(c for c in system.present_cpus() if c not in self.target.cpus),
             victims=self.layout.victims[self.target.victims],
-            victim_tgid=self.host_numbers.task(self.target.pid) if self.target.pid else 0,
+            victim_tgid=self.host_numbers.task(process) if process else 0,
             victim_cgroup=self.target.cgroup_id,
             victim_cgroup_level=self._cgroup_level(),
             csd_callback=self._csd_callback(),
