@@ -126,9 +126,11 @@ def _import_all() -> None:
             importlib.import_module(module.name)
 
 
-def _read_symbols() -> None:
-    """Those of the kernel are the same for all: to read them takes a fifth of attaching."""
+def _shorten_starts() -> None:
+    """The symbols of the kernel are the same for all: to read them takes a fifth of attaching. What
+    a record costs is sampled for a moment: tests of that figure trace in their own process."""
     mock.patch.object(tracer, "read_kallsyms", return_value=read_kallsyms()).start()
+    mock.patch.object(tracer, "_SAMPLE_S", 0.02).start()
 
 
 def _serve(connection: socket.socket) -> None:
@@ -175,7 +177,7 @@ if __name__ == "__main__":
     from noisetop.cli import main
 
     _import_all()
-    _read_symbols()
+    _shorten_starts()
     gc.freeze()  # else each child would look at all of it when it ends
     _serve(socket.socket(fileno=int(sys.argv[1])))
     main()

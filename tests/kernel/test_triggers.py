@@ -16,6 +16,7 @@ from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions
 from noisetop.events.trigger import Trigger
 from noisetop.machine import system
 from noisetop.tracing.target import Target
+from tests.kernel import books
 from tests.kernel.loads import PATIENCE_S, Workload, parent, prepared, remove_group
 from tests.kernel.tracing import Traced, trace
 
@@ -166,11 +167,14 @@ def test_a_realtime_thread_that_preempts_names_its_waker() -> None:
 
 def test_a_flood_of_packets_names_the_task_that_sent_them() -> None:
     count = 2000
+    before = books.softirqs()
     load, traced = provoke(f"flood:5000:{count}")
+    ran = books.softirqs()["NET_RX", VICTIM_CPU] - before["NET_RX", VICTIM_CPU]
     rows = traced.rows("softirq", "NET_RX")
     named = rows[traced.tids(rows) == load.tids["flood"]]
-    assert count * SHARE <= len(named) + traced.hidden
-    assert len(named) <= count
+    # Where ksoftirqd has been woken it takes several at once: the kernel counts fewer.
+    assert min(count, ran) * SHARE <= len(named) + traced.hidden, (ran, traced.causes(rows))
+    assert count // 2 <= len(named) <= count
     assert {t.cpu for t in traced.causes(named)} == {VICTIM_CPU}
 
 

@@ -22,8 +22,9 @@ from noisetop.tracing.program_sets import COMPLETE, ProgramSet
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel import books
+from tests.kernel.program import SLOWER
 
-_TICK_S = 0.1
+_TICKS_S = 0.03 * SLOWER
 
 
 @dataclass
@@ -104,7 +105,7 @@ def trace(
         for load in loads:
             load()
             tables.append(tracer.read())
-        time.sleep(_TICK_S)  # interrupts that are under way are no part of any condition
+        time.sleep(_TICKS_S)  # interrupts that are under way are no part of any condition
         tracer.stop_window()
         tables.append(tracer.read())
         reader = tracer.reader
