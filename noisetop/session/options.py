@@ -64,8 +64,8 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--victim",
         metavar="PID|NAME",
-        help="with -c: the program that the CPUs are there for; default: a task that is bound to "
-        "the CPU alone, else the one that uses most of its time, else nobody",
+        help="with -c: the program, or kernel thread, that the CPUs are there for; default: a task "
+        "that is bound to the CPU alone, else the one that uses most of its time, else nobody",
     )
     what.add_argument(
         "--faults",
