@@ -44,13 +44,14 @@ def victims(traced: Traced) -> set[int]:
 @pytest.mark.side_by_side
 def test_several_processes_are_victims_and_another_one_is_not() -> None:
     with contextlib.ExitStack() as stack:
-        first, second, stranger = (
-            stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, "compete:0:800")) for _ in range(3)
+        # The stranger goes on for as long as both are there.
+        stranger, first, second = (
+            stack.enter_context(prepared(VICTIM_CPU, SENDER_CPU, f"compete:0:{count}"))
+            for count in (0, 800, 800)
         )
         target = Target((VICTIM_CPU,), pids=(first.pid, second.pid))
-        loads = (stranger, first, second)
-        begin = [load.begin for load in loads]
-        traced = trace(target, *begin, *(load.finish for load in loads))
+        begin = [load.begin for load in (stranger, first, second)]
+        traced = trace(target, *begin, first.finish, second.finish)
     for load in (first, second):
         assert {load.tids["victim"], load.tids["compete"]} <= victims(traced)
     assert not set(stranger.tids.values()) & victims(traced)

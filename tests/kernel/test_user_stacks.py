@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,12 @@ import pytest
 from noisetop.tracing.user_stacks import LIBRARY
 from tests.kernel.forked import run
 from tests.kernel.own_cpu import OTHER, OWN
-from tests.kernel.program import read
+from tests.kernel.program import read, wait_for
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 VICTIM_CPU, SENDER_CPU = OWN, OTHER
-TIMES = 2000
+WITHOUT_END = 1 << 30
 SHARE = 0.99
 SOURCE = Path(__file__).with_name("sender.c")
 
@@ -48,12 +50,25 @@ def with_separate_debug_info(program: Path) -> Path:
     return debug
 
 
+@contextlib.contextmanager
+def running(program: Path) -> Iterator[int]:
+    """Its PID. It outlives what looks at it: where a stack was is known only while it lives."""
+    command = [str(one) for one in (program, VICTIM_CPU, SENDER_CPU, WITHOUT_END)]
+    with subprocess.Popen(command) as process:
+        tasks = Path(f"/proc/{process.pid}/task")
+        try:
+            wait_for(lambda: len([*tasks.iterdir()]) == 2, "the spinner")
+            yield process.pid
+        finally:
+            process.kill()
+
+
 def recorded(program: Path, name: str = "x.noisetop") -> dict[str, Any]:
-    """What the report says of a run of the program."""
+    """What the report says of a second of the program, with its child as a victim."""
     file = program.parent / name
-    options = ("-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "--stacks", "-q", "-o", file)
-    cpus = str(VICTIM_CPU), str(SENDER_CPU)
-    done = run("record", *options, "--", program, *cpus, str(TIMES))
+    where = ("-c", str(VICTIM_CPU), "-H", str(SENDER_CPU), "-d", "1s")
+    with running(program) as pid:
+        done = run("record", *where, "-p", str(pid), "--follow", "--stacks", "-q", "-o", file)
     assert done.returncode == 0, done.stderr
     reported: dict[str, Any] = json.loads(read("report", "--json", file).stdout)
     return reported
