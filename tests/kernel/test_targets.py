@@ -118,7 +118,10 @@ def test_what_interrupts_a_thread_of_the_kernel_is_what_the_kernel_counts() -> N
         target = Target((VICTIM_CPU,), tids=(tid,))
         tracer = stack.enter_context(Tracer(target, samples_cost=False))
         before, slices = books.everything(), books.slices_of_init()
+        ran_ns = books.run_time_ns(tid)
         tracer.start_window()
+        # Until a switch, what interrupts another one meanwhile is not told as what delays it.
+        wait_for(lambda: books.run_time_ns(tid) > ran_ns, "a turn of the poller")
         before_too = books.everything()
         time.sleep(SECONDS)
         after = books.everything()
