@@ -31,7 +31,7 @@ ENOUGH = 20
 OF_OTHERS = (
     *("other-program", "guest-threads", "container-service", "system-service", "own-threads"),
     *("disk-interrupt", "disk-completion", "filesystem", "noisetop-itself", "sleep-timer"),
-    *("woken-late", "tick-everywhere"),
+    *("woken-late", "tick-everywhere", "access-monitor-thread"),
 )
 """What programs of others on this machine and its host cause, as much as they happen to."""
 
