@@ -79,9 +79,13 @@ def test_two_programs_are_contention_until_one_is_said_to_be_the_victim(tmp_path
     assert report["cpus"][str(CPU)]["noise_ns"] == recorded["noise_ns"]
 
 
-def test_a_kernel_thread_that_spins_is_named_as_such(tmp_path: Path) -> None:
+@pytest.mark.parametrize("beside", [[], [CPU]], ids=["alone", "beside-a-program"])
+def test_a_kernel_thread_that_spins_is_named_as_such(beside: list[int], tmp_path: Path) -> None:
     path = tmp_path / "a.noisetop"
-    with merging() as tid:
+    with ExitStack() as stack:
+        for cpu in beside:
+            stack.enter_context(spinning(cpu))
+        tid = stack.enter_context(merging())
         before = os.sched_getaffinity(tid)
         os.sched_setaffinity(tid, {CPU})
         try:
