@@ -33,6 +33,8 @@ pytestmark = pytest.mark.kernel
 CPUS = system.online_cpus()
 WATCHED, UNWATCHED = max(CPUS), min(CPUS)
 IDLE_S = 0.5
+OFTEN_IDLE = 0.5
+"""Share of the time in which a CPU stops its tick again and again."""
 REASONS = {
     "posix_timer": 1 << 0,
     "perf_events": 1 << 1,
@@ -73,12 +75,14 @@ def test_counts_of_attempts_equal_the_kernels(tmp_path: Path) -> None:
         writer.write_head({}, tracer.names, CPUS)
         before = theirs.read()
         tracer.start_window()
-        opened = theirs.read()
+        began, idle_s, opened = time.monotonic(), _idle_s(), theirs.read()
         time.sleep(IDLE_S)
         end = time.monotonic() + PATIENCE_S
         while not _has_stopped(opened, theirs.read()) and time.monotonic() < end:
             time.sleep(IDLE_S / 10)
         closing = theirs.read()
+        share = max(now - then for now, then in zip(_idle_s(), idle_s, strict=True))
+        share /= time.monotonic() - began
         tracer.stop_window()
         after = theirs.read()
         counters = tracer.window_counters()
@@ -86,12 +90,20 @@ def test_counts_of_attempts_equal_the_kernels(tmp_path: Path) -> None:
     ours = counters.of(TICK_STOPS)
     assert "tick_stop" not in counters.of(UNAVAILABLE)
     told = [cpu for cpu in CPUS if after[cpu, IDLE]]
+    assert _has_stopped(opened, closing) or share < OFTEN_IDLE, "an idle CPU's tick goes on"
     for cpu, reason in itertools.product(told, (STOPPED, *REASONS)):
         key = cpu, reason
         least, most = closing[key] - opened[key], after[key] - before[key]
         assert least <= ours[cpu][reason] <= most, (key, least, most, ours)
     assert read_spool(path).counters.of(TICK_STOPS) == ours
     assert summary_of(read_spool(path)).counters.of(TICK_STOPS) == ours
+
+
+def _idle_s() -> list[float]:
+    """How long each CPU was idle, by /proc/stat."""
+    lines = system.read_text(Path("/proc/stat")).splitlines()
+    each = [line.split() for line in lines if line[:3] == "cpu" and line[3:4].isdigit()]
+    return [int(fields[4]) / os.sysconf("SC_CLK_TCK") for fields in each]
 
 
 def _has_stopped(before: Counts, after: Counts) -> bool:
