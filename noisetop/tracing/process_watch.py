@@ -6,6 +6,8 @@ up here, soon after that, and are kept when the task is gone.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,8 @@ from noisetop.tracing.capabilities import NAMES, raised
 
 _AT_ONCE = 256
 """Processes that are read in one go: a bound for the CPU time that a storm of new ones takes."""
-_THREADS = 32
-"""Threads whose CPU is read again each time."""
+_THREADS, _THREADS_S = 32, 1.0
+"""Threads whose CPU is read again, and how often: for most of them it stays."""
 _PF_KTHREAD = 0x00200000
 _COLUMNS = ("tid", "tgid", "parent_tgid", "comm", "cgroup")
 
@@ -53,6 +55,10 @@ class ProcessWatch:
     _gone: list[int] = field(default_factory=list)
     _threads: dict[int, None] = field(default_factory=dict)
     """Those named last, whose CPU is looked up again and again: they may be bound at any time."""
+    _just_named: set[int] = field(default_factory=set)
+    """Of these, those named since the last call."""
+    _again_s: float = 0.0
+    """When that of all of them is looked up next, by time.monotonic()."""
 
     def __post_init__(self) -> None:
         self._files = Files(self.root)
@@ -68,6 +74,7 @@ class ProcessWatch:
         for tid, tgid, parent, comm, cgroup in rows:
             self._threads.pop(tid, None)
             self._threads[tid] = None
+            self._just_named.add(tid)
             process = known.get(tgid)
             if self._named.pop(tgid, True) is None:
                 self._named[tgid] = None
@@ -83,10 +90,16 @@ class ProcessWatch:
     def news(self) -> dict[str, Any]:
         """Reads what was named since the last call, and returns it as Details.add() takes it; empty
         where there is nothing new."""
+        now_s = time.monotonic()
+        again = now_s >= self._again_s
+        if not (again or self._just_named or self._pending or self._groups):
+            return {}
+        if again:
+            self._again_s = now_s + _THREADS_S
         with raised(NAMES):
-            return self._news()
+            return self._news(again)
 
-    def _news(self) -> dict[str, Any]:
+    def _news(self, again: bool) -> dict[str, Any]:
         pids = [pid for pid in list(self._pending)[-_AT_ONCE:] if self._is_there(pid)]
         self._pending.clear()
         for pid in pids:
@@ -95,16 +108,17 @@ class ProcessWatch:
         self._forget()
         gone, self._gone = self._gone, []
         fresh, self._fresh = self._fresh, set()
-        bound = self._newly_bound()
+        named, self._just_named = self._just_named, set()
+        bound = self._newly_bound(self._threads.keys() if again else named & self._threads.keys())
         if not (pids or fresh or gone or bound):
             return {}
         kept = [pid for pid in pids if pid in self.details.processes]
         return {GONE: gone, BOUND: bound, **self.details.selected(kept, sorted(fresh))}
 
-    def _newly_bound(self) -> dict[str, int]:
-        """Threads whose only CPU is another one than before; of those that are gone it stays."""
+    def _newly_bound(self, threads: Iterable[int]) -> dict[str, int]:
+        """Those whose only CPU is another one than before; of those that are gone it stays."""
         found: dict[int, int] = {}
-        for tid in list(self._threads):
+        for tid in list(threads):
             cpu = only_cpu_of(tid, self._files)
             if cpu is None:
                 del self._threads[tid]

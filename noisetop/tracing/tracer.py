@@ -507,7 +507,8 @@ class Tracer:
     def news(self) -> Iterable[Events]:
         """Of the events that went to the recording since the last call those that name something
         for the first time."""
-        yield np.frombuffer(self._session.news(), self.layout.event)
+        if news := self._session.news():
+            yield np.frombuffer(news, self.layout.event)
 
     def _check_spool(self) -> None:
         if self.spool_errno:

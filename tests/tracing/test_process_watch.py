@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
@@ -142,3 +143,21 @@ def test_the_only_cpu_of_a_thread_is_told_when_it_changes(root: Path) -> None:
     kept = Details()
     kept.add(watch.details.to_file())
     assert kept.bound == {11: 3}
+
+
+def test_the_cpu_of_a_thread_that_is_not_named_again_is_read_once_a_second(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status = root / "proc/11/status"
+    status.parent.mkdir(parents=True, exist_ok=True)
+    status.write_text("Cpus_allowed_list:\t0-1\n")
+    now_s = [1_000.0]
+    monkeypatch.setattr(process_watch, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    watch = ProcessWatch(root)
+    watch.note(named((11, "io_thd", 10, 1)))
+    watch.news()
+    status.write_text("Cpus_allowed_list:\t1\n")
+    now_s[0] += 0.9
+    assert watch.news() == {}
+    now_s[0] += 0.1
+    assert watch.news()["bound_threads"] == {"11": 1}
