@@ -205,11 +205,15 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> Struck:
     return found
 
 
+def has_hidden_switches(path: Path) -> bool:
+    summary, _ = summarize_with_worst(open_recording(path), WORST_KEPT)
+    return summary.counters.of(LOSSES).unpaired > 0
+
+
 def began_hidden(worst: Path) -> bool:
     """Whether the spike is too short where the file tells of a switch that was not reported."""
     first = json.loads((worst / "index.json").read_text())[0]
-    summary, _ = summarize_with_worst(open_recording(worst / first["file"]), WORST_KEPT)
-    return summary.counters.of(LOSSES).unpaired > 0 and first["net_ns"] < SPIKE_NS * 0.9
+    return has_hidden_switches(worst / first["file"]) and first["net_ns"] < SPIKE_NS * 0.9
 
 
 def strike(folder: Path) -> Struck:
@@ -277,8 +281,8 @@ def spun_ns(pid: int) -> int:
     return max(int(Path(f"/proc/{one}/schedstat").read_text().split()[0]) for one in children)
 
 
-def test_a_gap_that_a_probe_sees_ends_it_with_the_culprit(tmp_path: Path) -> None:
-    output = tmp_path / "gap.noisetop"
+def strike_in_a_gap(output: Path) -> tuple[int, str]:
+    """Lets the spike strike once while a probe spins: status, and what was said."""
     with (
         spike() as one,
         attentive(),
@@ -291,8 +295,17 @@ def test_a_gap_that_a_probe_sees_ends_it_with_the_culprit(tmp_path: Path) -> Non
         enough_ns = spun_ns(process.pid) + 5 * SPIKE_NS
         wait_for(lambda: spun_ns(process.pid) > enough_ns, "the thread that spins")
         one.strike()
-        status, said = ended(process)
-    assert status == 3, said
+        return ended(process)
+
+
+def test_a_gap_that_a_probe_sees_ends_it_with_the_culprit(tmp_path: Path) -> None:
+    """Who ran before a switch that was not reported is not known: then it strikes again."""
+    for number in range(STRIKES):
+        output = tmp_path / f"gap-{number}.noisetop"
+        status, said = strike_in_a_gap(output)
+        assert status == 3, said
+        if "spike" in said or not has_hidden_switches(output):
+            break
     assert "spike" in said
     report = read("report", output)
     assert "gap of a spinning thread" in report.stdout
