@@ -120,7 +120,8 @@ class Watcher:
         throttled = [
             AccountedTime(THROTTLED, since_ns, ns, after - before, is_wait=True)
             for seen in self._throttled.values()
-            for (since_ns, before), (ns, after) in pairwise(seen)
+            # A process that ends leaves its cgroup: a gap may end after the last look at that.
+            for (since_ns, before), (ns, after) in pairwise([*seen, (now_ns, seen[-1][1])])
         ]
         if cpu < 0:  # not bound: the steal of no CPU is known to be its own
             return [*stops, *throttled]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from noisetop.gaps.accounted_time import allot
+from noisetop.gaps.gaps import Gaps
 from noisetop.machine.stolen_time import NS_PER_TICK
 from noisetop.probe.accounted_time import STEAL, THROTTLED, Watcher
 
@@ -65,9 +69,24 @@ def test_throttling_is_read_from_every_cgroup_with_a_limit(tmp_path: Path) -> No
         cgroup(tmp_path, throttled)
         one.poll()
     found = [taken for taken in one.accounted(1, None) if taken.name == THROTTLED]
-    assert [one.accounted_ns for one in found] == [0, 80_000_000]
+    assert [one.accounted_ns for one in found] == [0, 80_000_000, 0]
     assert all(one.is_wait for one in found)
     assert one.throttled_ns() == 80_000_000
+
+
+def test_a_gap_that_ends_after_the_last_look_at_the_cgroup_was_throttled(tmp_path: Path) -> None:
+    """As of a process that waits for others once it may run again, and then ends."""
+    stat(tmp_path, 0)
+    one = watcher(tmp_path)
+    for throttled in (1_000, 81_000):
+        cgroup(tmp_path, throttled)
+        one.poll()
+    (tmp_path / f"proc/{PID}/cgroup").write_text("0::/\n")
+    end_ns = time.monotonic_ns()
+    one.poll()
+    gaps = Gaps(np.array([end_ns - 90_000_000]), np.array([end_ns]), 0)
+    taken = allot(gaps, np.array([70_000_000]), one.accounted(1, None))
+    assert taken[THROTTLED].tolist() == [70_000_000]
 
 
 def test_nothing_is_accounted_where_nothing_is_counted(tmp_path: Path) -> None:
