@@ -126,6 +126,7 @@ class _Run:
             if polls % _COLLECT_POLLS == 0:
                 self.tracing.collect()
         self.pairs.append(clock_pair())
+        self.watcher.poll()  # they may have ended, and a wait with them, while that was collected
 
     def _read_entries(self) -> None:
         now = read_entries(self.settings.cpus)
