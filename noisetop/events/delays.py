@@ -29,6 +29,8 @@ class Ran:
     columns: tuple[Moments, Moments, Moments]
     """Start, end and place in ``kinds`` of each stretch in which one of them was the innermost, in
     their order."""
+    table: Interruptions
+    """The interruptions, in the order of their start."""
 
     def gaps(self, start_ns: int, end_ns: int) -> Moments:
         """Shape (gaps, 2): start and end of each stretch in which nothing is known to have run."""
@@ -142,4 +144,4 @@ class DelayFinder:
         segments = np.empty((2 * len(table) + 1, 3), np.uint64)
         count = flatten((table["start_ns"], table["start_ns"] + table["gross_ns"]), segments)
         starts, ends, rows = segments[:count].T
-        return Ran(kinds, (starts, ends, of_row.take(rows.astype(np.int64))))
+        return Ran(kinds, (starts, ends, of_row.take(rows.astype(np.int64))), table)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from noisetop import _tables
 from noisetop._tables import Groups, ThreadTimes
@@ -52,6 +53,7 @@ _NOISE = tuple(
 _SELF, _UNATTRIBUTED = int(Origin.SELF), int(Origin.UNATTRIBUTED)
 _ROW_FLAGS = int(Flag.OUTERMOST | Flag.CONTINUED)
 """Of rows for what nothing accounts for; an enum takes long where there are many."""
+Bools = npt.NDArray[np.bool_]
 _RAN_ON = np.dtype([("cpu", np.int64), ("ns", np.int64)])
 
 
@@ -198,36 +200,61 @@ class VictimBook:
         starts, slept = waits["start_ns"], waits["object"]
         ends = starts + waits["gross_ns"]
         begins = np.empty(len(waits), np.uint64)
-        columns = (waits["tid"], waits["cpu"], starts, ends, kinds[waits["level"]], slept)
-        self._times.account(columns, begins)
+        reasons = kinds[waits["level"]]
+        self._times.account((waits["tid"], waits["cpu"], starts, ends, reasons, slept), begins)
         found = begins < ends
         rows: list[tuple[int, ...]] = []
         for cpu in np.unique(waits["cpu"][found]).tolist():
             here = np.flatnonzero(found & (waits["cpu"] == cpu))
-            rows += self._attribute(finder, select(waits, here), begins[here], ends[here])
+            quota = reasons[here] == _tables.THROTTLED
+            rows += self._attribute(finder, select(waits, here), quota, begins[here], ends[here])
         return rows
 
     def _attribute(
-        self, finder: DelayFinder, waits: Events, begins: Moments, ends: Moments
+        self, finder: DelayFinder, waits: Events, quota: Bools, begins: Moments, ends: Moments
     ) -> list[tuple[int, ...]]:
-        """Adds what took the time of waits on one CPU."""
+        """Adds what took the time of waits on one CPU. ``quota``: which of them are one's."""
         cpu, first_ns, last_ns = int(waits["cpu"][0]), int(begins.min()), int(ends.max())
         ran = finder.between(cpu, first_ns, last_ns, self._kinds)
         competing = bytes(isinstance(kind, Source) for kind in ran.kinds)
+        of_wait, quota, begins, ends = self._cut_at_idle(ran.table, quota, begins, ends)
+        waits = waits[of_wait]
+        owners = waits["tid"].astype(np.uint64) << np.uint64(1) | quota
         left = np.empty(len(waits), np.uint64)
-        found = _tables.shares(
-            (waits["tid"], begins, ends), ran.columns, competing, SWITCH_NS, left
-        )
-        for tid, kind, ns in np.frombuffer(found, np.int64).reshape(-1, 3).tolist():
-            loss = self._loss(tid)
-            if kind == len(ran.kinds):
+        found = _tables.shares((owners, begins, ends), ran.columns, competing, SWITCH_NS, left)
+        for owner, kind, ns in np.frombuffer(found, np.int64).reshape(-1, 3).tolist():
+            loss = self._loss(owner >> 1)
+            if kind == len(ran.kinds) or (ran.kinds[kind] == _THROTTLED and not owner & 1):
                 loss.unattributed_ns += ns
             else:
-                loss.delay(*self._seen_by(tid, ran.kinds[kind]), ns)
+                loss.delay(*self._seen_by(owner >> 1, ran.kinds[kind]), ns)
         unknown = (left > SWITCH_NS) & (waits["level"] & self.layout.open_mark == 0)
         unknown &= waits["flags"] & Flag.CONTINUED == 0  # it goes on, on another CPU
         places = np.flatnonzero(unknown)
         return self._rows(waits[places], ends[places], ran.gaps(first_ns, last_ns))
+
+    def _cut_at_idle(
+        self, table: Interruptions, quota: Bools, begins: Moments, ends: Moments
+    ) -> tuple[npt.NDArray[np.int64], Bools, Moments, Moments]:
+        """The waits in parts: of which wait, whether the idle task stands for a quota in it, begin
+        and end. One that is woken on an idle CPU comes next: while the idle task that ran already
+        goes on, no quota keeps it, whoever else has one."""
+        idle = np.array([one == _THROTTLED for one in self.sources], bool)[table["source"]]
+        starts = table["start_ns"][idle]
+        every = np.arange(len(begins))
+        if not len(starts):
+            return every, np.ones(len(begins), bool), begins, ends
+        until = starts + table["gross_ns"][idle]
+        last = np.searchsorted(starts, begins, "left") - 1
+        woken = ~quota & (last >= 0) & (begins < until[last])
+        cut = np.where(woken, np.minimum(until[last], ends), begins)
+        rest = cut < ends
+        of_wait = np.concatenate([every[woken], every[rest]])
+        stands = np.concatenate([np.zeros(int(woken.sum()), bool), np.ones(int(rest.sum()), bool)])
+        firsts = np.concatenate([begins[woken], cut[rest]])
+        lasts = np.concatenate([cut[woken], ends[rest]])
+        order = np.argsort(lasts, kind="stable")
+        return of_wait[order], stands[order], firsts[order], lasts[order]
 
     def _kinds(self, table: Interruptions) -> tuple[list[Source | tuple[int, int]], Moments]:
         """What can take the time of a wait: a task that competes, or the origin of an interruption
