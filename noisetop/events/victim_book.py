@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from noisetop import _tables
 from noisetop._tables import Groups, ThreadTimes
-from noisetop.events.delays import DelayFinder, Moments
+from noisetop.events.delays import DelayFinder, Moments, Ran
 from noisetop.events.interruption import (
     INTERRUPTION,
     SIDE_LEVEL,
@@ -217,7 +217,7 @@ class VictimBook:
         cpu, first_ns, last_ns = int(waits["cpu"][0]), int(begins.min()), int(ends.max())
         ran = finder.between(cpu, first_ns, last_ns, self._kinds)
         competing = bytes(isinstance(kind, Source) for kind in ran.kinds)
-        of_wait, quota, begins, ends = self._cut_at_idle(ran.table, quota, begins, ends)
+        of_wait, quota, begins, ends = self._cut_at_idle(ran, quota, begins, ends)
         waits = waits[of_wait]
         owners = waits["tid"].astype(np.uint64) << np.uint64(1) | quota
         left = np.empty(len(waits), np.uint64)
@@ -234,17 +234,19 @@ class VictimBook:
         return self._rows(waits[places], ends[places], ran.gaps(first_ns, last_ns))
 
     def _cut_at_idle(
-        self, table: Interruptions, quota: Bools, begins: Moments, ends: Moments
+        self, ran: Ran, quota: Bools, begins: Moments, ends: Moments
     ) -> tuple[npt.NDArray[np.int64], Bools, Moments, Moments]:
         """The waits in parts: of which wait, whether the idle task stands for a quota in it, begin
         and end. One that is woken on an idle CPU comes next: while the idle task that ran already
         goes on, no quota keeps it, whoever else has one."""
-        idle = np.array([one == _THROTTLED for one in self.sources], bool)[table["source"]]
-        starts = table["start_ns"][idle]
         every = np.arange(len(begins))
-        if not len(starts):
+        if _THROTTLED not in ran.kinds:
             return every, np.ones(len(begins), bool), begins, ends
-        until = starts + table["gross_ns"][idle]
+        numbers = np.unique(ran.table["source"]).tolist()
+        quotas = [number for number in numbers if self.sources[number] == _THROTTLED]
+        idle = select(ran.table, np.isin(ran.table["source"], quotas))
+        starts = idle["start_ns"]
+        until = starts + idle["gross_ns"]
         last = np.searchsorted(starts, begins, "left") - 1
         woken = ~quota & (last >= 0) & (begins < until[last])
         cut = np.where(woken, np.minimum(until[last], ends), begins)
