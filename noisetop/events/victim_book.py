@@ -53,7 +53,7 @@ _NOISE = tuple(
 _SELF, _UNATTRIBUTED = int(Origin.SELF), int(Origin.UNATTRIBUTED)
 _ROW_FLAGS = int(Flag.OUTERMOST | Flag.CONTINUED)
 """Of rows for what nothing accounts for; an enum takes long where there are many."""
-Bools = npt.NDArray[np.bool_]
+_Bools = npt.NDArray[np.bool_]
 _RAN_ON = np.dtype([("cpu", np.int64), ("ns", np.int64)])
 
 
@@ -211,15 +211,15 @@ class VictimBook:
         return rows
 
     def _attribute(
-        self, finder: DelayFinder, waits: Events, quota: Bools, begins: Moments, ends: Moments
+        self, finder: DelayFinder, waits: Events, quota: _Bools, begins: Moments, ends: Moments
     ) -> list[tuple[int, ...]]:
-        """Adds what took the time of waits on one CPU. ``quota``: which of them are one's."""
+        """Adds what took the time of waits on one CPU. ``quota``: whether one caused the wait."""
         cpu, first_ns, last_ns = int(waits["cpu"][0]), int(begins.min()), int(ends.max())
         ran = finder.between(cpu, first_ns, last_ns, self._kinds)
         competing = bytes(isinstance(kind, Source) for kind in ran.kinds)
-        of_wait, quota, begins, ends = self._cut_at_idle(ran, quota, begins, ends)
+        of_wait, stands, begins, ends = self._cut_at_idle(ran, quota, begins, ends)
         waits = waits[of_wait]
-        owners = waits["tid"].astype(np.uint64) << np.uint64(1) | quota
+        owners = waits["tid"].astype(np.uint64) << np.uint64(1) | stands
         left = np.empty(len(waits), np.uint64)
         found = _tables.shares((owners, begins, ends), ran.columns, competing, SWITCH_NS, left)
         for owner, kind, ns in np.frombuffer(found, np.int64).reshape(-1, 3).tolist():
@@ -234,8 +234,8 @@ class VictimBook:
         return self._rows(waits[places], ends[places], ran.gaps(first_ns, last_ns))
 
     def _cut_at_idle(
-        self, ran: Ran, quota: Bools, begins: Moments, ends: Moments
-    ) -> tuple[npt.NDArray[np.int64], Bools, Moments, Moments]:
+        self, ran: Ran, quota: _Bools, begins: Moments, ends: Moments
+    ) -> tuple[npt.NDArray[np.int64], _Bools, Moments, Moments]:
         """The waits in parts: of which wait, whether the idle task stands for a quota in it, begin
         and end. One that is woken on an idle CPU comes next: while the idle task that ran already
         goes on, no quota keeps it, whoever else has one."""
