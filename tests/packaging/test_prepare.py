@@ -215,6 +215,13 @@ def test_takes_a_newer_python_by_its_own_name(machine: Machine) -> None:
     assert machine.log()[-1].endswith(" python3.12-dev python3.12-venv")
 
 
+def test_python_of_the_distribution_goes_first(machine: Machine) -> None:
+    machine.add("python3", PYTHON, folder="usr/bin")
+    assert machine.prepare("python").stdout == f"{machine.root}/usr/bin/python3\n"
+    machine.add("python3", "exit 1", folder="usr/bin")
+    assert machine.prepare("python").stdout == "python3\n"
+
+
 def test_python_of_the_users_choice(machine: Machine) -> None:
     machine.add("python3", PYTHON, folder="opt")
     chosen = str(machine.root / "opt/python3")
