@@ -299,7 +299,7 @@ def many() -> tuple[Workload, Traced]:
 
 
 def test_nearly_all_have_a_trigger() -> None:
-    _, traced = many()
+    load, traced = many()
     assert sum(cpu["trigger"] for cpu in traced.losses.by_cpu.values()) == 0
     classes = np.array([source.noise_class for source in traced.sources])[traced.table["source"]]
     for name in ("ipi", "timer"):
@@ -307,7 +307,10 @@ def test_nearly_all_have_a_trigger() -> None:
         unknown = rows[rows["trigger"] == 0]
         assert len(rows) >= 2000
         assert len(unknown) <= (1 - SHARE) * len(rows), described(traced, unknown)
-    assert_wakers_known(traced, traced.table[traced.table["level"] == THREAD_LEVEL])
+    turns = traced.table[traced.table["level"] == THREAD_LEVEL]
+    # In a hidden slice interrupts may wake as many threads of other programs as they like.
+    mine = np.isin(turns["tid"], list(load.tids.values()))
+    assert_wakers_known(traced, turns[mine] if traced.hidden else turns)
 
 
 def assert_wakers_known(traced: Traced, rows: Interruptions) -> None:
