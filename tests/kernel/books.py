@@ -60,6 +60,11 @@ def slices_of_init() -> int:
     return slices
 
 
+def run_time_of_init_ns() -> int:
+    """How long the threads of process 1 ran so far."""
+    return sum(run_time_ns(tid) for tid in tids_of_init())
+
+
 def run_time_ns(tid: int) -> int:
     """How long a thread ran so far (first field of schedstat)."""
     return int(Path(f"/proc/{tid}/schedstat").read_text().split()[0])

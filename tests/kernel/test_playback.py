@@ -134,7 +134,7 @@ def assert_same_moments(playback: Playback, live: list[Sample]) -> None:
         for worst in (playback.worst, found)
     )
     count = min(len(ours), len(theirs))
-    assert count > 10
+    assert count > 10 or known_ns  # where that changed late, few of the worst came after it
     assert [one.interval for one in ours[:count]] == [one.interval for one in theirs[:count]]
     for one, other in zip(ours[:count], theirs[:count], strict=True):
         # The live view has one name for the tasks that it can no longer tell apart.
