@@ -60,8 +60,8 @@ class Loaded:
     before: tuple[books.Books, books.Books]
     after: tuple[books.Books, books.Books]
     slices_of_init: int
-    """Some guests' kernels hide an interrupt in each of these from its tracepoint: most are too
-    short for two."""
+    """Some guests' kernels hide an interrupt in each of these from its tracepoint, in long ones
+    more."""
     hidden_share: float
     """Of the time, what these took."""
 
