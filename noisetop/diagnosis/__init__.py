@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 from noisetop.diagnosis.evidence import Evidence, Share, without_victims
 from noisetop.diagnosis.finding import CannotTell, Finding, Outcome, Rule
@@ -21,7 +21,7 @@ from noisetop.summary.cpu_victim import CONTENTION
 __all__ = ["Diagnosis", "Evidence", "Finding", "Rule", "all_rules", "diagnose"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Diagnosis:
     """Findings, what is left, and the turns of the victims themselves. Adds up to the noise of the
     evidence and the waits that were not noise of anything."""
@@ -57,9 +57,9 @@ class Diagnosis:
         claimed_ns = sum(finding.own_ns for finding in self.findings if not finding.own_wait)
         return claimed_ns + sum(share.rank_ns for share in left)
 
-    @property
+    @cached_property
     def lost_ns(self) -> int:
-        """All that the victims lost, as own_ns."""
+        """All that the victims lost, as own_ns. Each finding is told as a share of it."""
         claimed_ns = sum(finding.counted_ns for finding in self.findings)
         return claimed_ns + sum(share.rank_ns for share in self.unexplained)
 

@@ -41,7 +41,7 @@ WORKQUEUE = Path("/sys/devices/virtual/workqueue/cpumask")
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
 STEERING = Path("/sys/class/net/lo/queues/rx-0/rps_cpus")
 SPIN = "spin:2000:0"
-BURSTS_S = 1
+BURSTS_S = 0.5
 """Periods that tell causes that act in bursts: of these there have to be many."""
 
 

@@ -65,7 +65,7 @@ def test_kill_leaves_a_file_that_can_be_exported(tmp_path: Path) -> None:
     partial = tmp_path / "trace.json.partial"
     with (
         workload("membarrier", OWN, OTHER, 4000),
-        started("record", "-c", CPU, "-o", path, until="recording") as process,
+        forked.started("record", "-c", CPU, "-o", path, until="recording") as process,
     ):
         wait_for(lambda: partial.stat().st_size > 500_000, "events on disk")
         wait_for(lambda: "ipi_mb" in events_and_names(partial)[1], "names, which come later")
@@ -94,24 +94,15 @@ def test_the_end_of_the_process_ends_the_recording(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("script", "status"), [("exit 7", 7), ("kill -9 $$", 137), ("true", 0)])
 def test_the_command_gives_its_exit_status(tmp_path: Path, script: str, status: int) -> None:
-    done = run("record", "-o", tmp_path / "run.noisetop", "--", "sh", "-c", script)
+    done = forked.run("record", "-o", tmp_path / "run.noisetop", "--", "sh", "-c", script)
     assert done.returncode == status, done.stderr
     assert (tmp_path / "run.noisetop").exists()
 
 
 def test_the_command_runs_where_it_would_without_us(tmp_path: Path) -> None:
     print_affinity = "import os; print(sorted(os.sched_getaffinity(0)))"
-    done = run(
-        "record",
-        "-c",
-        CPU,
-        "-o",
-        tmp_path / "r.noisetop",
-        "--",
-        sys.executable,
-        "-c",
-        print_affinity,
-    )
+    path = tmp_path / "r.noisetop"
+    done = forked.run("record", "-c", CPU, "-o", path, "--", sys.executable, "-c", print_affinity)
     assert done.stdout.strip() == str(sorted(os.sched_getaffinity(0)))
 
 
@@ -146,7 +137,7 @@ def test_the_command_runs_as_who_called_with_nothing_of_ours(tmp_path: Path) -> 
 def test_a_command_that_cannot_be_run(
     tmp_path: Path, command: str, status: int, reason: str
 ) -> None:
-    done = run("record", "-o", tmp_path / "run.noisetop", "--", command)
+    done = forked.run("record", "-o", tmp_path / "run.noisetop", "--", command)
     assert done.returncode == status
     assert done.stderr.splitlines()[-1].startswith(f"noisetop: cannot run {command}: {reason}")
     assert not list(tmp_path.iterdir())
@@ -192,7 +183,8 @@ def test_the_second_of_two_recordings_into_one_file_is_refused(tmp_path: Path) -
 
 def test_a_command_that_ignores_sigterm_is_told(tmp_path: Path) -> None:
     script = "trap '' TERM; echo ready; sleep 4"
-    done = run("record", "-d", "500ms", "-o", tmp_path / "run.noisetop", "--", "sh", "-c", script)
+    path = tmp_path / "run.noisetop"
+    done = forked.run("record", "-d", "500ms", "-o", path, "--", "sh", "-c", script)
     assert "the command goes on after SIGTERM: kill -KILL " in done.stderr
 
 
