@@ -21,16 +21,19 @@ def leave(cpu: int, housekeeping: Iterable[int]) -> None:
     process (arch/x86/mm/tlb.c). At most once a second, should_trim_cpumask(), the next flush is
     sent there as well, and takes it out. Before a test has seen that one, it may come in the middle
     of it. The CPU is visited first, so that there is one to be seen; an older kernel and another
-    machine send none, and are given up on.
+    machine send none, and are given up on. One that comes before the CPU has gone on to the other
+    process does not take it out.
     """
     os.sched_setaffinity(0, {cpu})
     affinity.bind(housekeeping)
     end = time.monotonic() + _TRIMMED_WITHIN_S
-    while (before := _flushes(cpu)) is not None and time.monotonic() < end:
+    while time.monotonic() < end:
+        time.sleep(0.01)
+        if (before := _flushes(cpu)) is None:
+            return
         _unmap()
         if _flushes(cpu) != before:
             return
-        time.sleep(0.01)
 
 
 def _flushes(cpu: int) -> int | None:
