@@ -144,7 +144,8 @@ class Traced:
 
 def _is_enough(one: saved.Measured) -> bool:
     """Not a number of interruptions: on a busy machine they come in bursts."""
-    return (one.wait_count if one.waits else np.count_nonzero(one.blocks_ns)) >= ENOUGH
+    acted = one.wait_count if one.waits else sum(ns > 0 for ns in one.blocks_ns)
+    return acted >= ENOUGH
 
 
 @dataclass

@@ -19,12 +19,14 @@ from tests.kernel.loads import RESTS, workload
 from tests.kernel.own_cpu import OTHER, OWN
 from tests.kernel.program import (
     PROGRAM,
+    ended_at_last,
     is_loaded_by,
     left_in_kernel,
     read,
     run,
     started,
     wait_for,
+    wait_for_line,
 )
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
@@ -144,7 +146,7 @@ def test_a_command_that_cannot_be_run(
     wait_for(lambda: not left_in_kernel(), "the programs to be gone")
 
 
-@pytest.mark.parametrize("script", ["exit 7", "true"])
+@pytest.mark.parametrize("script", ["exit 7", pytest.param("true", marks=pytest.mark.thorough)])
 def test_a_recording_outlives_the_reader_of_its_messages(tmp_path: Path, script: str) -> None:
     """As in ``noisetop record … 2>&1 | true``."""
     reader, writer = os.pipe()
@@ -196,18 +198,21 @@ def test_a_full_disk_ends_the_recording_in_one_line(tmp_path: Path) -> None:
         echo "status $?"
         {PROGRAM} report --json {tmp_path}/run.noisetop.partial
     """
-    with workload("membarrier", OWN, OTHER, 0):
-        done = subprocess.run(
-            ["unshare", "--mount", "sh", "-c", script],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
-    status, report = done.stdout.split("\n", 1)
-    assert status == "status 1"
-    assert "No space left on device" in done.stderr
-    assert "Traceback" not in done.stderr
+    process = subprocess.Popen(
+        ["unshare", "--mount", "sh", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with ended_at_last(process):
+        wait_for_line(process, "recording")
+        with workload("membarrier", OWN, OTHER, 0):
+            assert process.stdout
+            assert process.stdout.readline() == "status 1\n"
+        report, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "No space left on device" in said
+    assert "Traceback" not in said
     assert json.loads(report)["cpus"][CPU]["count"] > 1000
 
 
@@ -267,9 +272,16 @@ def test_the_last_sample_ends_the_recording(tmp_path: Path) -> None:
     assert 0 <= twice <= 2 * (len(samples) - 1)
 
 
-@pytest.mark.parametrize("output", ["--plain", "--json"])
-@pytest.mark.parametrize("redirection", [">/dev/full", ">&-"])
-def test_a_live_output_that_takes_nothing_is_one_line(output: str, redirection: str) -> None:
+@pytest.mark.parametrize(
+    ("redirection", "output"),
+    [
+        (">/dev/full", "--plain"),
+        (">&-", "--json"),
+        pytest.param(">/dev/full", "--json", marks=pytest.mark.thorough),
+        pytest.param(">&-", "--plain", marks=pytest.mark.thorough),
+    ],
+)
+def test_a_live_output_that_takes_nothing_is_one_line(redirection: str, output: str) -> None:
     done = subprocess.run(
         ["sh", "-c", f'"$@" {redirection}', "sh", PROGRAM, "-c", CPU, output, "0.2", "2"],
         capture_output=True,
