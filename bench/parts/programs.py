@@ -3,6 +3,7 @@ watched."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -124,11 +125,15 @@ def measure(
 def by_name(
     before: Mapping[int, ProgramRuns], after: Mapping[int, ProgramRuns], names: Mapping[int, str]
 ) -> dict[str, ProgramRuns]:
-    """What ran in between. The kernel keeps 15 characters of a name, so some may share one."""
+    """What ran in between. The kernel keeps 15 characters of a name: those that share one are
+    numbered, in the order in which they were loaded."""
     found: dict[str, ProgramRuns] = {}
-    for number in before.keys() & after.keys() & names.keys():
-        total = found.get(names[number], ProgramRuns(0, 0))
-        found[names[number]] = total.plus(after[number].since(before[number]))
+    shared: Counter[str] = Counter()
+    for number in sorted(before.keys() & after.keys() & names.keys()):
+        name = names[number]
+        shared[name] += 1
+        key = name if shared[name] == 1 else f"{name} {shared[name]}"
+        found[key] = after[number].since(before[number])
     return found
 
 

@@ -294,11 +294,16 @@ class TestPrograms:
             8: "?",
         }
 
-    def test_programs_that_share_a_cut_name_are_added_up(self) -> None:
+    def test_programs_that_share_a_cut_name_are_told_apart(self) -> None:
+        """Else two that run once for a disturbance would cost as much as one."""
         before = {1: ProgramRuns(10, 100), 2: ProgramRuns(0, 0), 3: ProgramRuns(5, 5)}
-        after = {1: ProgramRuns(12, 150), 2: ProgramRuns(3, 30), 4: ProgramRuns(9, 9)}
+        after = {2: ProgramRuns(2, 30), 1: ProgramRuns(12, 150), 4: ProgramRuns(9, 9)}
         found = by_name(before, after, {1: "call_function_s", 2: "call_function_s", 4: "new"})
-        assert found == {"call_function_s": ProgramRuns(5, 80)}
+        assert found == {
+            "call_function_s": ProgramRuns(2, 50),
+            "call_function_s 2": ProgramRuns(2, 30),
+        }
+        assert Measured(sent=[2], programs=[found]).costs() == [40]
 
     def test_only_programs_of_the_disturbance_count(self) -> None:
         delta = {"often": ProgramRuns(100, 5000), "rare": ProgramRuns(1, 100_000)}
