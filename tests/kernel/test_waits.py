@@ -131,7 +131,9 @@ def test_the_age_of_its_clock_is_what_the_kernel_leaves_out_of_short_waits(bound
     left_out_ns = wait.sum_ns - waited_ns
     assert wait.count["woken"] >= 450
     assert ages.not_counted(tid) >= 50
-    assert left_out_ns >= SHARE * waited_ns
+    # Where a guest's kernel keeps a slice from its tracepoints, it may keep a wait.
+    hidden_ns = traced.hidden * wait.max_ns
+    assert left_out_ns + hidden_ns >= SHARE * waited_ns
     told_ns = ages.missing_ns(tid)
     assert told_ns > 0
     about = left_out_ns / FACTOR <= told_ns <= left_out_ns * FACTOR
