@@ -26,10 +26,6 @@ class ProgramRuns:
         """What came in between."""
         return ProgramRuns(self.runs - before.runs, self.run_ns - before.run_ns)
 
-    def plus(self, other: ProgramRuns) -> ProgramRuns:
-        """Both together."""
-        return ProgramRuns(self.runs + other.runs, self.run_ns + other.run_ns)
-
 
 @contextmanager
 def bpf_stats() -> Iterator[None]:
