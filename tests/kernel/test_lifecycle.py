@@ -206,11 +206,13 @@ def test_a_full_disk_ends_the_recording_in_one_line(tmp_path: Path) -> None:
     )
     with ended_at_last(process):
         wait_for_line(process, "recording")
+        assert process.stdout
+        assert process.stderr
         with workload("membarrier", OWN, OTHER, 0):
-            assert process.stdout
             assert process.stdout.readline() == "status 1\n"
-        report, said = process.communicate(timeout=60)
-    assert process.returncode == 0, said
+        # communicate() would not have what readline() has read ahead.
+        report, said = process.stdout.read(), process.stderr.read()
+        assert process.wait(timeout=60) == 0, said
     assert "No space left on device" in said
     assert "Traceback" not in said
     assert json.loads(report)["cpus"][CPU]["count"] > 1000
