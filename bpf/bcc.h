@@ -35,6 +35,7 @@
 #define __noinline __always_inline
 #define NOISE_EXPORT(section) static __attribute__((unused))
 #define NOISE_SOURCE_ID(source) source##_source_id
+#define NOISE_FUNCTION static __always_inline
 
 #if defined(__x86_64__) && !defined(__TARGET_ARCH_x86)
 #define __TARGET_ARCH_x86
@@ -111,7 +112,7 @@ static __always_inline bool kernel_task_on_cpu(struct task_struct *task)
 #endif
 }
 
-static __always_inline bool kernel_softirqs_are_preempted(struct task_struct *task)
+static __always_inline bool kernel_softirqs_are_preempted(void)
 {
 #ifdef CONFIG_PREEMPT_RT
 	return true;

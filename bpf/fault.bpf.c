@@ -26,7 +26,7 @@ static __always_inline struct noise_cpu *fault_cpu(struct task_struct *task, boo
 	if (!c)
 		return NULL;
 	if (c->watch != NOISE_WATCH_SYNCED)
-		noise_sync(c);
+		noise_sync();
 	if (c->tid == BPF_CORE_READ(task, pid))
 		return c->tid == c->victim_tid ? c : NULL;
 	if (ends && noise_is_victim(task, BPF_CORE_READ(task, tgid), BPF_CORE_READ(task, flags)))

@@ -6,6 +6,7 @@
  *	SEC(tracepoint)		before a program
  *	NOISE_EXPORT(section)	before what only user space reads
  *	NOISE_SOURCE_ID(source)	the number of a source
+ *	NOISE_FUNCTION		before a function that is rarely called
  *	FIELD(pointer, field)	a field of an argument of a typed tracepoint
  *	BPF_CORE_READ() etc.	fields of everything else
  *	kernel_…()		what kernels keep in different places

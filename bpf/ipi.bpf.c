@@ -37,27 +37,33 @@ int csd_queue(u64 *ctx)
  * A NULL callback is a reschedule. That of smp.c announces a queue, on which csd_queue_cpu reports
  * more. Any other is the function of an irq_work.
  */
-static __always_inline int ipi_send(void *ctx, u32 cpu, u64 callback)
+static __always_inline bool ipi_is_told(u64 callback)
 {
-	if (!noise_is_watched(cpu) || (callback && callback == noise_csd_callback))
-		return 0;
+	return !callback || callback != noise_csd_callback;
+}
+
+/* To a CPU that is filled in. */
+static __always_inline struct trigger ipi_trigger(void *ctx, u64 callback)
+{
 	u8 context = trigger_context();
-	struct trigger trigger = {
-		.object = 0,
+	return (struct trigger){
 		.function = callback,
 		.stack = trigger_stack(ctx),
 		.user_stack = trigger_user_stack(ctx, context),
-		.target_cpu = cpu,
 		.source = callback ? irq_work_send_source : reschedule_send_source,
 		.context = context,
 	};
-	return trigger_emit(&trigger);
 }
 
 SEC("raw_tp/ipi_send_cpu")
 int ipi_send_cpu(u64 *ctx)
 {
-	return ipi_send(ctx, ctx[0], ctx[2]);
+	u32 cpu = ctx[0];
+	if (!noise_is_watched(cpu) || !ipi_is_told(ctx[2]))
+		return 0;
+	struct trigger trigger = ipi_trigger(ctx, ctx[2]);
+	trigger.target_cpu = cpu;
+	return trigger_emit(&trigger);
 }
 
 SEC("raw_tp/ipi_send_cpumask")
@@ -65,12 +71,17 @@ int ipi_send_cpumask(u64 *ctx)
 {
 	const struct cpumask *mask = (void *)ctx[0];
 	u64 bits = 0;
-	if (!noise_watched_bits || (ctx[2] && ctx[2] == noise_csd_callback))
+	if (!noise_watched_bits || !ipi_is_told(ctx[2]))
 		return 0;
 	bpf_core_read(&bits, sizeof(bits), &mask->bits[noise_watched_word]);
 	bits &= noise_watched_bits;
-	for (u32 bit = 0; bits && bit < 64; bit++)
+	if (!bits)
+		return 0;
+	struct trigger trigger = ipi_trigger(ctx, ctx[2]);
+	for (u32 bit = 0; bit < 64; bit++) {
+		trigger.target_cpu = noise_watched_word * 64 + bit;
 		if (bits & 1ull << bit)
-			ipi_send(ctx, noise_watched_word * 64 + bit, ctx[2]);
+			trigger_emit(&trigger);
+	}
 	return 0;
 }

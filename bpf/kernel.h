@@ -178,6 +178,8 @@ struct work_struct {
 
 #define NOISE_EXPORT(section) SEC(section) __attribute__((used))
 #define NOISE_SOURCE_ID(source) __COUNTER__
+/* Global, so that the verifier looks at it once and not with each call. Numbers alone go in. */
+#define NOISE_FUNCTION __noinline
 #define FIELD(pointer, field) ((pointer)->field)
 
 /*
@@ -238,9 +240,9 @@ static __always_inline bool kernel_task_on_cpu(struct task_struct *task)
 }
 
 /* PREEMPT_RT serves softirqs in threads, and these can be preempted meanwhile. */
-static __always_inline bool kernel_softirqs_are_preempted(struct task_struct *task)
+static __always_inline bool kernel_softirqs_are_preempted(void)
 {
-	return bpf_core_field_exists(task->softirq_disable_cnt);
+	return bpf_core_field_exists(((struct task_struct *)0)->softirq_disable_cnt);
 }
 
 /* Whether its group has used up its quota on this CPU. The task is one that a typed program passes. */

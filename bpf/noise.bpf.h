@@ -81,7 +81,7 @@ static __always_inline struct noise_cpu *noise_this_cpu(void)
 static __always_inline bool noise_wanted(struct noise_cpu *c)
 {
 	if (c->watch != NOISE_WATCH_SYNCED)
-		noise_sync(c);
+		noise_sync();
 	return noise_victims == NOISE_VICTIMS_USERS || c->victim_tid;
 }
 
@@ -134,8 +134,9 @@ static __always_inline void noise_account(struct noise_cpu *c, u32 level, u64 ne
  * The place of the next record of a writer that interrupted another one, or that finds the first
  * ring full as far as it knew; else a count. Out of line, as that is rare.
  */
-static __noinline u32 noise_place(struct noise_cpu *c, u32 nest, bool counted)
+NOISE_FUNCTION u32 noise_place(u32 nest, bool counted)
 {
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	if (!c)
 		return NOISE_NO_PLACE;
 	if (nest >= NOISE_RINGS) {
@@ -175,7 +176,7 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 	u32 records = c->ring_records;
 	u32 index = c->first_record + (head & (records - 1));
 	if (nest || head - c->rings[0].tail_seen >= records)
-		index = noise_place(c, nest, counted);
+		index = noise_place(nest, counted);
 	return bpf_map_lookup_elem(&noise_records, &index);
 }
 
@@ -272,7 +273,7 @@ static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *
 	last.cpu = c->cpu;
 	last.source = frame->source;
 	last.parent_source = frame->source;
-	last.parent_id = 0;
+	last.parent_id = level == NOISE_LEVEL_THREAD ? frame->waker_cpu : 0;
 	if ((level == NOISE_LEVEL_IRQ_CALLBACK || level == NOISE_LEVEL_SOFTIRQ_CALLBACK) &&
 	    below & 1u << parent) {
 		last.parent_source = c->frames[parent].source;
@@ -350,9 +351,9 @@ static __always_inline u32 noise_user_stack(void *ctx)
 }
 
 /* Records where a victim was while something else had its CPU. Out of line, as that is rare. */
-static __noinline int noise_record_victim(struct noise_cpu *c, u64 start_ns, u64 gross_ns, u32 tid,
-					  u32 stack)
+NOISE_FUNCTION int noise_record_victim(u64 start_ns, u64 gross_ns, u32 tid, u32 stack)
 {
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	u32 writer;
 	if (!c)
 		return 0;
@@ -398,7 +399,7 @@ static __always_inline void noise_commit_interrupt(void *ctx, struct noise_cpu *
 		return;
 	u32 stack = noise_user_stack(ctx);
 	if (stack != NOISE_NO_STACK)
-		noise_record_victim(c, start_ns, gross_ns, c->tid, stack);
+		noise_record_victim(start_ns, gross_ns, c->tid, stack);
 }
 
 /*
@@ -406,22 +407,19 @@ static __always_inline void noise_commit_interrupt(void *ctx, struct noise_cpu *
  * not idle, and the thread is its victim until it sleeps. Called from what interrupts it. Out of
  * line, as that happens only where nobody is delayed.
  */
-static __noinline int noise_adopt(struct noise_cpu *c)
+NOISE_FUNCTION int noise_adopt(void)
 {
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	if (!c || !c->tid || c->spinning_tid != c->tid || c->softirq_flags ||
 	    c->open_levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK)) ||
 	    bpf_ktime_get_ns() - c->spinning_since_ns < NOISE_SPINS_NS)
 		return 0;
-	u32 writer, flags = NOISE_FLAG_CONTINUED | NOISE_FLAG_THREADED;
+	u32 flags = NOISE_FLAG_CONTINUED | NOISE_FLAG_THREADED;
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
 	if (c->open_levels & LEVEL_BIT(WORK))
 		noise_close_and_commit(c, NOISE_LEVEL_WORK, flags);
-	if (c->open_levels & LEVEL_BIT(THREAD)) {
-		struct noise_event *event = noise_close(c, NOISE_LEVEL_THREAD, flags, &writer);
-		if (event)
-			event->parent_id = frame->waker_cpu;
-		noise_commit(c, event, writer);
-	}
+	if (c->open_levels & LEVEL_BIT(THREAD))
+		noise_close_and_commit(c, NOISE_LEVEL_THREAD, flags);
 	c->adopted_tid = c->tid;
 	c->victim_tid = c->tid;
 	/* Should what was interrupted have just read open_levels, it opens the frame again. */
@@ -435,7 +433,7 @@ static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 sourc
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	if (noise_victims == NOISE_VICTIMS_USERS && level >= NOISE_LEVEL_SOFTIRQ &&
 	    level < NOISE_LEVEL_NMI && !c->victim_tid)
-		noise_adopt(c);
+		noise_adopt();
 	if (c->open_levels & 1u << level)
 		noise_lose(c, NOISE_LOSS_UNBALANCED);
 	frame->source = source;

@@ -89,10 +89,13 @@ struct {
 	__uint(max_entries, 1);
 } noise_user_stacks SEC(".maps");
 
-/* Thread groups of the victims, or threads, where there can be more than one. */
+/*
+ * Thread groups of the victims, or threads, where there can be more than one. Made larger by the
+ * loader then.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
+	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, u32);
 } noise_victim_ids SEC(".maps");
@@ -164,8 +167,10 @@ static __always_inline bool noise_is_victim_on(struct noise_cpu *c, struct task_
 /*
  * Learns which task is current after attaching. Once per CPU, so it is kept out of line.
  */
-static __noinline int noise_sync(struct noise_cpu *c)
+NOISE_FUNCTION int noise_sync(void)
 {
+	u32 cpu = bpf_get_smp_processor_id();
+	struct noise_cpu *c = bpf_map_lookup_elem(&noise_cpus, &cpu);
 	if (!c)
 		return 0;
 	struct task_struct *task = (void *)bpf_get_current_task();

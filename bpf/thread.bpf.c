@@ -99,15 +99,17 @@ static __always_inline u8 thread_softirq_flags(const char *comm)
  * recorded in segments, and its state is kept until it continues. Nothing else can be open here:
  * the end of anything else was missed.
  */
-static __noinline int thread_suspend(struct noise_cpu *c, struct task_struct *prev)
+NOISE_FUNCTION int thread_suspend(void)
 {
-	if (!c || !prev)
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct task_struct *prev = (void *)bpf_get_current_task();
+	if (!c)
 		return 0;
 	u32 softirq = LEVEL_BIT(SOFTIRQ) | LEVEL_BIT(SOFTIRQ_CALLBACK);
-	if (kernel_softirqs_are_preempted(prev) && c->open_levels & LEVEL_BIT(SOFTIRQ)) {
+	if (kernel_softirqs_are_preempted() && c->open_levels & LEVEL_BIT(SOFTIRQ)) {
 		struct noise_frame *frame = &c->frames[NOISE_LEVEL_SOFTIRQ];
 		struct noise_frame *callback = &c->frames[NOISE_LEVEL_SOFTIRQ_CALLBACK];
-		struct noise_task *state = wait_state(c, FIELD(prev, pid), true);
+		struct noise_task *state = wait_state(c, BPF_CORE_READ(prev, pid), true);
 		bool called = c->open_levels & LEVEL_BIT(SOFTIRQ_CALLBACK);
 		if (state) {
 			state->softirq = frame->id + 1;
@@ -130,9 +132,11 @@ static __noinline int thread_suspend(struct noise_cpu *c, struct task_struct *pr
 }
 
 /* The reverse, unless it delays no victim any more. */
-static __noinline int thread_resume(struct noise_cpu *c, struct noise_task *state)
+NOISE_FUNCTION int thread_resume(u32 tid)
 {
-	if (!c || !state)
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_task *state = c ? wait_state(c, tid, false) : NULL;
+	if (!state || !state->softirq)
 		return 0;
 	u32 vector = state->softirq - 1, called = state->callback_source;
 	state->softirq = 0;
@@ -149,16 +153,19 @@ static __noinline int thread_resume(struct noise_cpu *c, struct noise_task *stat
  * The thread that leaves was alone when it came, and a victim waits for it since: its frame begins
  * with that wait.
  */
-static __noinline int thread_delayed(struct noise_cpu *c, struct task_struct *prev)
+NOISE_FUNCTION int thread_delayed(void)
 {
-	if (!c || !prev)
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct task_struct *prev = (void *)bpf_get_current_task();
+	if (!c)
 		return 0;
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
-	u32 tid = FIELD(prev, pid);
-	bool victim = noise_is_victim_on(c, prev, tid, FIELD(prev, tgid), FIELD(prev, flags));
+	u32 tid = BPF_CORE_READ(prev, pid);
+	bool victim = noise_is_victim_on(c, prev, tid, BPF_CORE_READ(prev, tgid),
+					 BPF_CORE_READ(prev, flags));
 	u64 self = noise_victims != NOISE_VICTIMS_USERS && victim ? NOISE_FLAG_SELF : 0;
 	bpf_probe_read_kernel(c->comm, sizeof(c->comm), prev->comm);
-	trigger_emit_name(c, prev);
+	trigger_emit_name((u64)prev);
 	frame->source = thread_source;
 	frame->id = tid;
 	frame->object = self << 32 | c->waiting_tid;
@@ -176,26 +183,27 @@ static __noinline int thread_delayed(struct noise_cpu *c, struct task_struct *pr
 }
 
 /* Records where the victim waits that had to wait for long: it is not there to be asked. */
-static __noinline int thread_record_victim(struct noise_cpu *c, u64 start_ns, u64 gross_ns, u32 tid)
+NOISE_FUNCTION int thread_record_victim(u64 start_ns, u64 gross_ns, u32 tid)
 {
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	struct noise_task *state = c ? wait_state(c, tid, false) : NULL;
 	if (!state || !state->wait || state->wait_cpu != c->cpu || !state->user_stack)
 		return 0;
-	return noise_record_victim(c, start_ns, gross_ns, tid, state->user_stack - 1);
+	return noise_record_victim(start_ns, gross_ns, tid, state->user_stack - 1);
 }
 
 /* Closes what ran until now. */
 static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct *prev)
 {
 	if (c->open_levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK)))
-		thread_suspend(c, prev);
+		thread_suspend();
 	if (c->open_levels & LEVEL_BIT(WORK))
 		noise_close_and_commit(c, NOISE_LEVEL_WORK,
 				       NOISE_FLAG_CONTINUED | NOISE_FLAG_THREADED);
 	if (!(c->open_levels & LEVEL_BIT(THREAD))) {
 		if ((int)c->waiting <= 0 || !FIELD(prev, pid))
 			return;
-		thread_delayed(c, prev);
+		thread_delayed();
 	}
 	u32 writer;
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
@@ -204,12 +212,11 @@ static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct
 	u64 start_ns = frame->start_ns, gross_ns = 0;
 	if (event) {
 		event->victim_tid = frame->object;
-		event->parent_id = frame->waker_cpu;
 		gross_ns = event->gross_ns;
 	}
 	noise_commit(c, event, writer);
 	if (noise_takes_stacks && gross_ns >= NOISE_LONG_NS)
-		thread_record_victim(c, start_ns, gross_ns, frame->object);
+		thread_record_victim(start_ns, gross_ns, frame->object);
 }
 
 /*
@@ -217,20 +224,24 @@ static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct
  * on guests whose kernel hides some tasks from the tracepoint. Only the wait of the task that
  * leaves has a known end: when it was switched in.
  */
-static __noinline int thread_resync(struct noise_cpu *c, struct task_struct *prev)
+NOISE_FUNCTION int thread_resync(void)
 {
-	if (!c || !prev)
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct task_struct *prev = (void *)bpf_get_current_task();
+	u32 tid = BPF_CORE_READ(prev, pid);
+	if (!c)
 		return 0;
 	noise_lose(c, NOISE_LOSS_SWITCH);
 	c->open_levels = 0;
 	wait_clear(c);
-	struct noise_task *state = wait_state(c, FIELD(prev, pid), false);
+	struct noise_task *state = wait_state(c, tid, false);
 	if (!state)
 		return 0;
 	state->waker = 0;
 	if (state->wait)
-		wait_end(c, state, FIELD(prev, pid),
-			 FIELD(prev, se.sum_exec_runtime) - FIELD(prev, se.prev_sum_exec_runtime));
+		wait_end(c, state, tid,
+			 BPF_CORE_READ(prev, se.sum_exec_runtime) -
+				 BPF_CORE_READ(prev, se.prev_sum_exec_runtime));
 	return 0;
 }
 
@@ -345,38 +356,34 @@ int thread_switch(u64 *ctx)
 		return 0;
 	struct task_struct *prev = (void *)ctx[1];
 	struct task_struct *next = (void *)ctx[2];
-	bool runnable = thread_is_runnable(ctx, prev);
 	if (c->watch == NOISE_WATCH_SYNCED && FIELD(prev, pid) != c->tid)
-		thread_resync(c, prev);
+		thread_resync();
 	if (noise_traces_faults)
-		fault_park(c, FIELD(prev, pid), runnable);
+		fault_park(c, FIELD(prev, pid), thread_is_runnable(ctx, prev));
 	bool again = c->open_levels & LEVEL_BIT(THREAD);
 	thread_leave(c, prev);
 
 	u32 tid = FIELD(next, pid);
-	bool next_is_victim =
-		noise_is_victim_on(c, next, tid, FIELD(next, tgid), FIELD(next, flags));
 	if (noise_victims == NOISE_VICTIMS_USERS && c->adopted_tid && c->adopted_tid == tid)
 		c->spinning_left_ns = 0;
 	if (noise_traces_faults)
 		fault_resume(c, FIELD(next, pid));
 	u64 waker = thread_arrive(c, next);
 	if (FIELD(prev, pid))
-		thread_depart(ctx, c, prev, runnable);
+		thread_depart(ctx, c, prev, thread_is_runnable(ctx, prev));
 	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
 		c->waiting_tid = 0;
 	/* Read separately: the verifier does not follow a load through one of two pointers. */
 	u32 waiting_tid = READ_ONCE(c->waiting_tid);
+	bool next_is_victim =
+		noise_is_victim_on(c, next, tid, FIELD(next, tgid), FIELD(next, flags));
 	c->tid = tid;
 	c->victim_tid = next_is_victim ? tid : waiting_tid;
 	c->watch = NOISE_WATCH_SYNCED;
 	if (c->victim_tid)
-		trigger_emit_argument_name(c, next);
+		trigger_emit_argument_name(c, ctx, 2);
 	thread_enter(c, next, next_is_victim, waker, again);
-	if (kernel_softirqs_are_preempted(next)) {
-		struct noise_task *state = wait_state(c, tid, false);
-		if (state && state->softirq)
-			thread_resume(c, state);
-	}
+	if (kernel_softirqs_are_preempted())
+		thread_resume(tid);
 	return 0;
 }

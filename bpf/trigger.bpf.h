@@ -63,8 +63,10 @@ static __always_inline bool trigger_has_name(struct noise_cpu *c, u32 tid, const
 }
 
 /* Emits the name of a task, unless this CPU has emitted the same name lately. Whether it did. */
-static __noinline int trigger_emit_one_name(struct noise_cpu *c, struct task_struct *task)
+NOISE_FUNCTION int trigger_emit_one_name(u64 address)
 {
+	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct task_struct *task = (void *)address;
 	u64 comm[2] = {};
 	if (!c)
 		return 0;
@@ -95,10 +97,11 @@ static __noinline int trigger_emit_one_name(struct noise_cpu *c, struct task_str
 }
 
 /* And with it the name of what started it, which may be gone when somebody asks. */
-static __always_inline void trigger_emit_name(struct noise_cpu *c, struct task_struct *task)
+static __always_inline void trigger_emit_name(u64 address)
 {
-	if (trigger_emit_one_name(c, task))
-		trigger_emit_one_name(c, BPF_CORE_READ(task, real_parent));
+	struct task_struct *task = (void *)address;
+	if (trigger_emit_one_name(address))
+		trigger_emit_one_name((u64)BPF_CORE_READ(task, real_parent));
 }
 
 /* The same for the current task; the many times that there is nothing to emit cost little. */
@@ -107,17 +110,23 @@ static __always_inline void trigger_emit_current_name(struct noise_cpu *c)
 	u64 comm[2];
 	kernel_current_comm(comm);
 	if (!trigger_has_name(c, KERNEL_CURRENT(pid), comm))
-		trigger_emit_name(c, (void *)bpf_get_current_task());
+		trigger_emit_name(bpf_get_current_task());
 }
 
-/* The same for a task that a typed tracepoint passes. */
-static __always_inline void trigger_emit_argument_name(struct noise_cpu *c,
-						       struct task_struct *task)
+/*
+ * The same for a task that is an argument of a typed tracepoint. The function takes a number, which
+ * the argument is where it is read with a helper.
+ */
+static __always_inline void trigger_emit_argument_name(struct noise_cpu *c, u64 *ctx, u32 argument)
 {
-	u64 comm[2];
+	struct task_struct *task = (void *)ctx[argument];
+	u64 comm[2], address;
 	kernel_argument_comm(task, comm);
-	if (!trigger_has_name(c, FIELD(task, pid), comm))
-		trigger_emit_name(c, task);
+	if (trigger_has_name(c, FIELD(task, pid), comm))
+		return;
+	asm volatile("" : "+r"(ctx)); /* the verifier follows no load from one that was moved */
+	if (!bpf_probe_read_kernel(&address, sizeof(address), ctx + argument))
+		trigger_emit_name(address);
 }
 
 /* The fields of a trigger that differ by program; trigger_emit() adds the others. */
@@ -142,7 +151,7 @@ static __always_inline void trigger_fill_work(struct noise_trigger *record)
 	record->work_function = kernel_worker_function(worker);
 }
 
-static __noinline int trigger_emit(struct trigger *trigger)
+static __noinline int trigger_emit(const struct trigger *trigger)
 {
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	if (!c || !trigger)

@@ -25,16 +25,18 @@ static long long member_bytes(const struct btf *kernel, const char *owner, const
 
 const char *rcu__hazard(const struct btf *kernel, const char *tracepoint)
 {
+	bool stops_tick = !strcmp(tracepoint, "tick_stop");
+	if (!stops_tick && strcmp(tracepoint, "softirq_raise"))
+		return NULL; /* RCU's asking meets no other */
 	if (!member_bytes(kernel, "task_struct", "rcu_read_lock_nesting"))
 		return NULL; /* readers are not preempted (no CONFIG_PREEMPT_RCU) */
 	/* d41e37f26b31: one note for the softirq and the interrupt. */
 	if (member_bytes(kernel, "rcu_data", "defer_qs_pending"))
 		return NULL;
 	/* b41642c87716: the note, a bool until then, is no longer taken back too early. */
-	if (!strcmp(tracepoint, "tick_stop") &&
-	    member_bytes(kernel, "rcu_data", "defer_qs_iw_pending") == sizeof(bool))
-		return "until b41642c87716 RCU would call it without end";
-	if (!strcmp(tracepoint, "softirq_raise"))
+	if (!stops_tick)
 		return "until d41e37f26b31 RCU would call it without end";
+	if (member_bytes(kernel, "rcu_data", "defer_qs_iw_pending") == sizeof(bool))
+		return "until b41642c87716 RCU would call it without end";
 	return NULL;
 }

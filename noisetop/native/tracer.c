@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "btf_resolved.h"
+#include "kernel_hooks.h"
 #include "libbpf_log.h"
 #include "per_cpu.h"
 #include "rcu.h"
@@ -18,6 +19,7 @@
 
 #define PCPU_HOT_PREEMPT_COUNT 8 /* behind the pointer to the current task */
 #define USER_STACKS 16384        /* 5 MiB */
+#define VICTIM_IDS 65536
 
 static int fail(struct tracer_error *error, const char *step, int err)
 {
@@ -38,24 +40,13 @@ static void refuse_hazard(struct tracer *t, const struct btf *kernel, const stru
 	refusals__add(&t->refusals, &refusal, 0);
 }
 
-static bool kernel_calls(const struct btf *kernel, const struct bpf_program *program)
-{
-	bool walks = bpf_program__expected_attach_type(program) == BPF_TRACE_ITER;
-	char name[128];
-	snprintf(name, sizeof(name), "%s%s", walks ? "bpf_iter_" : "btf_trace_",
-		 tracepoint_of(program));
-	return btf__find_by_name_kind(kernel, name, walks ? BTF_KIND_FUNC : BTF_KIND_TYPEDEF) >= 0;
-}
-
-/* Leaves out what was refused and the programs whose tracepoint the kernel's BTF lacks. */
-static void leave_out_missing(struct tracer *t, const struct btf *kernel)
+static void leave_out_refused(struct tracer *t, const struct btf *kernel)
 {
 	struct bpf_program *program;
 	bpf_object__for_each_program(program, t->skeleton->obj)
 	{
 		refuse_hazard(t, kernel, program);
-		if (!kernel_calls(kernel, program) ||
-		    refusals__covers(&t->refusals, t->skeleton->obj, program))
+		if (refusals__covers(&t->refusals, t->skeleton->obj, program))
 			bpf_program__set_autoload(program, false);
 	}
 }
@@ -119,18 +110,27 @@ static int configure_kernel(struct tracer *t)
 	struct btf *kernel = btf__load_vmlinux_btf();
 	if (!kernel)
 		return -errno;
-	leave_out_missing(t, kernel);
+	leave_out_refused(t, kernel);
+	int err = kernel_hooks__leave_out_missing(kernel, t->skeleton->obj);
 	t->skeleton->rodata->noise_switch_has_state =
 		tracepoint_arguments(kernel, "btf_trace_sched_switch") >= 4;
 	configure_preempt_count(t, kernel);
 	btf__free(kernel);
-	return 0;
+	return err;
+}
+
+static bool lists_victims(uint32_t victims)
+{
+	return victims == NOISE_VICTIMS_TREE || victims == NOISE_VICTIMS_PROCESSES ||
+	       victims == NOISE_VICTIMS_THREADS;
 }
 
 static int configure_maps(struct tracer *t)
 {
 	struct noisetop_bpf *skeleton = t->skeleton;
 	int err = fault__configure(skeleton, t->config.selection.faults);
+	if (!err && lists_victims(t->config.victims))
+		err = bpf_map__set_max_entries(skeleton->maps.noise_victim_ids, VICTIM_IDS);
 	if (!err && t->config.stacks)
 		err = bpf_map__set_max_entries(skeleton->maps.noise_user_stacks, USER_STACKS);
 	if (!err)

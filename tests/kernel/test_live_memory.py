@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from noisetop.counters.losses import LOSSES
 from noisetop.events.interruption import OTHER
 from noisetop.live.feed import TracerFeed
 from noisetop.machine import affinity, system
@@ -64,5 +65,8 @@ def test_names_without_end_are_told_as_one() -> None:
         stopper.stop()
         last = feed.next()
         assert last.ended
-        assert last.total.noise_ns == noise_ns + last.interval.noise_ns
+        # What is open when a period ends is told, and has no end where its switch is hidden.
+        hidden = sum(cpu["switch"] for cpu in last.total.counters.of(LOSSES).by_cpu.values())
+        told_ns, total_ns = noise_ns + last.interval.noise_ns, last.total.noise_ns
+        assert total_ns <= told_ns <= total_ns * (1.05 if hidden else 1)
     stopper.close()
