@@ -92,7 +92,7 @@ def assert_sender_named(report: dict[str, Any]) -> None:
     for one in named:
         assert functions(one["user_stack"])[:3] == ["send_barriers", "ask_for_barriers", "main"]
         assert all("(sender.c:" in step for step in one["user_stack"][:3])
-        assert any("membarrier" in step for step in one["stack"])
+        assert any("membarrier" in step for step in one["stack"]), one
 
 
 def test_the_functions_that_send_are_named(tmp_path: Path) -> None:
