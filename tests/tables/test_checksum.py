@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import random
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,12 @@ def test_instruction_and_table_agree(
     content: bytes, crc: int, by_table: Callable[[bytes, int], int]
 ) -> None:
     assert crc32c(content, crc) == by_table(content, crc)
+
+
+@pytest.mark.parametrize("size", [3071, 3072, 3073, 6144, 9999, 100_000])
+def test_what_is_looked_at_in_parts(size: int, by_table: Callable[[bytes, int], int]) -> None:
+    content = random.Random(size).randbytes(size)
+    assert crc32c(content, size) == by_table(content, size)
 
 
 @given(content=st.binary(max_size=50), cut=st.integers(0, 50))
