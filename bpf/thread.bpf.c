@@ -153,16 +153,14 @@ NOISE_FUNCTION int thread_resume(u32 tid)
  * The thread that leaves was alone when it came, and a victim waits for it since: its frame begins
  * with that wait.
  */
-NOISE_FUNCTION int thread_delayed(void)
+NOISE_FUNCTION int thread_delayed(u32 tid, u32 tgid, u32 task_flags)
 {
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	struct task_struct *prev = (void *)bpf_get_current_task();
 	if (!c)
 		return 0;
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
-	u32 tid = BPF_CORE_READ(prev, pid);
-	bool victim = noise_is_victim_on(c, prev, tid, BPF_CORE_READ(prev, tgid),
-					 BPF_CORE_READ(prev, flags));
+	bool victim = noise_is_victim_on(c, prev, tid, tgid, task_flags);
 	u64 self = noise_victims != NOISE_VICTIMS_USERS && victim ? NOISE_FLAG_SELF : 0;
 	bpf_probe_read_kernel(c->comm, sizeof(c->comm), prev->comm);
 	trigger_emit_name((u64)prev);
@@ -203,7 +201,7 @@ static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct
 	if (!(c->open_levels & LEVEL_BIT(THREAD))) {
 		if ((int)c->waiting <= 0 || !FIELD(prev, pid))
 			return;
-		thread_delayed();
+		thread_delayed(FIELD(prev, pid), FIELD(prev, tgid), FIELD(prev, flags));
 	}
 	u32 writer;
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
