@@ -17,6 +17,7 @@ from noisetop.errors import NoisetopError
 from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions, interrupting
 from noisetop.events.origin import ORIGINS
 from noisetop.flat_tables import EVENTS, table_named
+from noisetop.flat_tables.file_metadata import of_recording
 from noisetop.flat_tables.schema import SCHEMA_VERSION, TEXT, Batch, Column, Texts, Values
 from noisetop.recording import open as opening
 from noisetop.recording.recording import Recording as StoredRecording
@@ -122,7 +123,7 @@ class Recording:
         about = table_named(table)
         schema = pyarrow.schema(
             [pyarrow.field(one.name, _arrow_type(one)) for one in about.columns],
-            {"noisetop_schema_version": str(SCHEMA_VERSION), "noisetop_table": table},
+            of_recording(table, SCHEMA_VERSION, self._stored),
         )
         parts = [
             pyarrow.Table.from_arrays(

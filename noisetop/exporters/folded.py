@@ -1,18 +1,21 @@
 """Folded stacks, for flamegraph.pl, inferno, speedscope: ``cpu 2;kernel;softirq;RCU;by tick 9``.
 
 The weight is net time in ns. Page faults and entries, which are no noise, lie below roots of
-their own.
+their own. Where records got lost, a stack without weight says which: the format has no other place.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import BinaryIO
 
+from noisetop.counters.losses import LOSSES, describe_losses
 from noisetop.exporters._stacks import side_stacks
 from noisetop.recording.recording import Recording
 from noisetop.summary.noise_stacks import noise_stacks
 from noisetop.summary.recorded import summary_of
+from noisetop.summary.summary import Summary
 from noisetop.text.sanitize import printable
 
 SUFFIXES = (".folded",)
@@ -25,8 +28,17 @@ def write(recording: Recording, out: BinaryIO) -> None:
     summary = summary_of(recording)
     for stack, net_ns in (*noise_stacks(summary), *side_stacks(summary)):
         weights[";".join(map(_frame, stack))] += net_ns
+    weights.update(dict.fromkeys(map(_frame, _lacks(recording, summary)), 0))
     for line in sorted(weights):
         out.write(f"{line} {weights[line]}\n".encode())
+
+
+def _lacks(recording: Recording, summary: Summary) -> Iterator[str]:
+    losses = summary.counters.of(LOSSES)
+    if losses.total or losses.unpaired:
+        yield describe_losses(losses)
+    if recording.damage:
+        yield recording.damage
 
 
 def _frame(name: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +19,7 @@ import numpy as np
 
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.flat_tables import EVENTS, table_named
+from noisetop.flat_tables.file_metadata import of_recording
 from noisetop.flat_tables.schema import (
     BOOL,
     SCHEMA_VERSION,
@@ -55,8 +56,6 @@ _TYPES = {
     "uint64": "UBIGINT",
     "int64": "BIGINT",
 }
-About = tuple[str, int]
-"""Name of a table, and version of its columns."""
 _ABSENT = "absent "
 """Begins the names of the columns that say where there is no value."""
 
@@ -105,7 +104,7 @@ class ParquetWriter:
         self, table: FlatTable, recording: Recording, folder: Path, version: int
     ) -> Path:
         """The file of the whole table."""
-        connection, about = self._connection, (table.name, version)
+        connection, about = self._connection, of_recording(table.name, version, recording)
         parts = []
         for number, batch in enumerate(table.batches(recording)):
             parts.append(folder / f"{number}.parquet")
@@ -179,10 +178,11 @@ def select_of(files: Sequence[Path]) -> str:
     return f"SELECT * FROM read_parquet([{names}], hive_partitioning = false)"
 
 
-def copy(connection: duckdb.DuckDBPyConnection, select: str, to: Path, about: About) -> None:
-    """Writes the rows of a statement into a file of a table."""
-    name, version = about
-    marks = f"noisetop_schema_version: '{version}', noisetop_table: {literal(name)}"
+def copy(
+    connection: duckdb.DuckDBPyConnection, select: str, to: Path, about: Mapping[str, str]
+) -> None:
+    """Writes the rows of a statement into a file; ``about``: its metadata."""
+    marks = ", ".join(f"{name}: {literal(value)}" for name, value in about.items())
     connection.execute(
         f"COPY ({select}) TO {literal(str(to))} "
         f"(FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{marks}}})"

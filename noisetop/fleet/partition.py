@@ -14,6 +14,7 @@ from pathlib import Path
 
 from noisetop.errors import NoisetopError
 from noisetop.exporters.parquet_table import connect, copy, literal, select_of
+from noisetop.flat_tables.file_metadata import of_table
 from noisetop.fleet.exchange import exchange
 from noisetop.fleet.folder import HIDDEN, JOINED, SUFFIX
 from noisetop.fleet.tables import FLEET_VERSION
@@ -112,6 +113,6 @@ def _holds(files: Sequence[Path], run: str) -> bool:
 
 def _join(files: Sequence[Path], to: Path, which: str) -> None:
     """The rows of these files that meet a condition, as one file of the same table."""
-    about = files[0].parents[2].name, FLEET_VERSION
+    about = of_table(files[0].parents[2].name, FLEET_VERSION)
     with connect(files[0].parents[3]) as connection:
         copy(connection, f"SELECT * FROM ({select_of(files)}) WHERE {which}", to, about)

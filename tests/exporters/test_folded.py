@@ -5,10 +5,12 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisetop.counters.losses import LOSSES, Losses, describe_losses
 from noisetop.events.interruption import Interruptions, Source
 from noisetop.events.origin import Origin
 from noisetop.exporters import folded
 from noisetop.summary.recorded import summary_of
+from tests.builders import side_figures
 from tests.recordings import HOSTILE, interruption, nested_tables, recording, table
 
 
@@ -86,3 +88,24 @@ def test_any_name_is_one_frame_and_different_names_stay_different(names: list[st
     assert all(
         frame == frame.strip() and frame.isprintable() for stack in frames for frame in stack
     )
+
+
+def test_what_got_lost_is_a_stack_without_weight() -> None:
+    losses = Losses({2: {"ring_full": 3, "switch": 4}})
+    lines = text_of(
+        recording(
+            table(interruption(0, 30, source=1)),
+            counters=side_figures(losses=losses),
+            damage="cut short; 5 bytes left out",
+        )
+    )
+    assert lines == [
+        f"{describe_losses(losses)} 0",
+        "cpu 2;unattributed;softirq;RCU 30",
+        "cut short\\x3b 5 bytes left out 0",
+    ]
+
+
+def test_nothing_lost_is_no_line() -> None:
+    assert recording().counters.of(LOSSES) == Losses()
+    assert text_of(recording()) == []

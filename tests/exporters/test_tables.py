@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisetop import cli
+from noisetop.counters.losses import LOSSES, describe_losses
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.events.interruption import Source
 from noisetop.exporters import csv_table, csv_table_gzip, parquet_table, recording_output
@@ -140,6 +141,9 @@ def test_parquet_and_csv_are_the_same_table(name: str, tmp_path: Path) -> None:
             assert found == {TEXT: "string"}.get(column.type, column.type)
         assert schema.metadata[b"noisetop_table"] == name.encode()
         assert schema.metadata[b"noisetop_schema_version"] == b"1"
+        losses = describe_losses(recorded.counters.of(LOSSES))
+        assert schema.metadata[b"noisetop_losses"].decode() == losses
+        assert schema.metadata[b"noisetop_damage"].decode() == recorded.damage
 
 
 def test_an_event_is_a_row() -> None:
