@@ -75,7 +75,11 @@ def terminal(*arguments: str, until: bytes = SAMPLE) -> Iterator[Terminal]:
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     session = Terminal(pid, master)
     try:
-        wait_for(lambda: session.shows(until), "the first sample on the screen")
+        try:
+            wait_for(lambda: session.shows(until), "the first sample on the screen")
+        except AssertionError as error:
+            state = "it ended" if session.ended() else "it runs"
+            raise AssertionError(f"{error}: {state}, {session.seen[-2000:]!r}") from None
         yield session
     finally:
         if not session.ended():
