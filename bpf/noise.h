@@ -17,7 +17,9 @@ typedef unsigned long long noise_u64;
 
 #define NOISE_MAX_CPUS 4096
 #define NOISE_COMM_LEN 16
-#define NOISE_NAMED_TASKS 64
+/* Names that a CPU has emitted: places by tid, each for two, as two busy threads may share one. */
+#define NOISE_NAMED_SETS 64
+#define NOISE_NAMED_WAYS 2
 
 /*
  * Where a frame lies on its CPU. A frame of one level is only ever interrupted by frames of higher
@@ -367,7 +369,8 @@ struct noise_cpu {
 	noise_u64 losses[NOISE_LOSSES];
 	noise_u64 ticks[NOISE_TICKS]; /* attempts to stop the tick */
 	struct noise_entry entry;
-	noise_u32 named[NOISE_NAMED_TASKS]; /* hashes of tid and name emitted lately, by tid */
+	/* Hashes of tid and name emitted lately, by tid, the newest first. */
+	noise_u32 named[NOISE_NAMED_SETS][NOISE_NAMED_WAYS];
 	struct noise_raiser raisers[NOISE_SOFTIRQS];
 	noise_u32 waiting;        /* victims that wait for this CPU; any CPU may add */
 	noise_u32 throttled;      /* those among them that may not run even when it is idle */

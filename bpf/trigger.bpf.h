@@ -59,7 +59,9 @@ static __always_inline u32 trigger_name_hash(u32 tid, const u64 *comm)
 /* Whether there is nothing to emit: this CPU has emitted the same name lately. */
 static __always_inline bool trigger_has_name(struct noise_cpu *c, u32 tid, const u64 *comm)
 {
-	return !tid || c->named[tid % NOISE_NAMED_TASKS] == trigger_name_hash(tid, comm);
+	const u32 *ways = c->named[tid % NOISE_NAMED_SETS];
+	u32 hash = trigger_name_hash(tid, comm);
+	return !tid || ways[0] == hash || ways[1] == hash;
 }
 
 /* Emits the name of a task, unless this CPU has emitted the same name lately. Whether it did. */
@@ -72,13 +74,13 @@ NOISE_FUNCTION int trigger_emit_one_name(u64 address)
 		return 0;
 	u32 tid = BPF_CORE_READ(task, pid);
 	BPF_CORE_READ_INTO(&comm, task, comm);
-	u32 hash = trigger_name_hash(tid, comm);
 	if (trigger_has_name(c, tid, comm))
 		return 0;
-	u32 writer;
+	u32 writer, *ways = c->named[tid % NOISE_NAMED_SETS];
 	struct noise_task_name *record = (void *)noise_claim(c, &writer, false);
 	if (record) {
-		c->named[tid % NOISE_NAMED_TASKS] = hash;
+		ways[1] = ways[0];
+		ways[0] = trigger_name_hash(tid, comm);
 		record->time_ns = bpf_ktime_get_ns();
 		record->cgroup = kernel_task_cgroup(task);
 		record->tgid = BPF_CORE_READ(task, tgid);
