@@ -16,7 +16,7 @@ from tests.kernel.loads import LIFETIME_S, Workload, prepared, stop
 
 FIRST, SECOND = (os.sched_param(priority) for priority in (1, 2))
 """Priorities: of a victim that normal tasks shall not disturb, and of what does disturb it."""
-_LARGE_WEIGHT = -15
+LARGE_WEIGHT = -15
 
 
 @contextlib.contextmanager
@@ -95,7 +95,7 @@ def kernel_threads(pattern: str) -> list[int]:
     return found
 
 
-def _weigh(pid: int, weight: int) -> None:
+def weigh(pid: int, weight: int) -> None:
     """Sets the weight of a process among normal tasks."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         os.setpriority(os.PRIO_PROCESS, int(task.name), weight)
@@ -118,10 +118,10 @@ def attentive() -> Iterator[None]:
     """
     before = os.getpriority(os.PRIO_PROCESS, 0)
     try:
-        _weigh(os.getpid(), _LARGE_WEIGHT)
+        weigh(os.getpid(), LARGE_WEIGHT)
         yield
     finally:
-        _weigh(os.getpid(), before)
+        weigh(os.getpid(), before)
 
 
 @contextlib.contextmanager
@@ -129,7 +129,7 @@ def favoured(victim_cpu: int, sender_cpu: int, *acts: str) -> Iterator[Workload]
     """A load at rest whose threads get nearly all of the time that normal tasks share. Kernel
     threads are among those: no load has to wait for one."""
     with prepared(victim_cpu, sender_cpu, *acts) as load:
-        _weigh(load.pid, _LARGE_WEIGHT)
+        weigh(load.pid, LARGE_WEIGHT)
         yield load
 
 

@@ -16,6 +16,7 @@ import pytest
 from noisetop.machine import system
 from tests.kernel.forked import run
 from tests.kernel.program import read
+from tests.kernel.provoked import LARGE_WEIGHT, weigh
 from tests.kernel.test_targets import merging
 
 pytestmark = pytest.mark.kernel
@@ -28,7 +29,7 @@ SPIN = "while True: pass"
 def spinning(cpu: int = CPU) -> Iterator[int]:
     """A program that is bound to a CPU and never sleeps; its PID."""
     command = ["taskset", "-c", str(cpu), sys.executable, "-c", f"print(flush=True)\n{SPIN}"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout
         process.stdout.readline()
         try:
@@ -66,6 +67,8 @@ def test_two_programs_are_contention_until_one_is_said_to_be_the_victim(tmp_path
     path = tmp_path / "a.noisetop"
     with ExitStack() as stack:
         one, other = (stack.enter_context(spinning()) for _ in range(2))
+        for pid in (one, other):  # programs of others run here as well
+            weigh(pid, LARGE_WEIGHT)
         live, recorded = watched(path)
         said = watched(tmp_path / "b.noisetop", "--victim", str(one))[1]
     assert live["victim"] is recorded["victim"] is None

@@ -167,10 +167,11 @@ def test_the_watched_cpu_runs_what_it_runs_for_a_recording(tmp_path: Path) -> No
     assert others == [plain, plain]
 
 
+SUM_NS, COUNTED_NS = 15_000_000, 5_000_000
 ENDS = {
     "threshold": ["-s", "10000", "--on-threshold", "trace", "--on-threshold"],
     "wait": ["--stop-wait", "10ms"],
-    "sum": ["-S", "15000", "-T", "5000"],
+    "sum": ["-S", f"{SUM_NS // 1000}", "-T", f"{COUNTED_NS // 1000}"],
     "source": ["--stop-source", "thread/spike*"],
 }
 """What ends a recorder when the spike strikes."""
@@ -263,12 +264,24 @@ def test_a_threshold_ends_the_run_with_the_culprit(struck: Struck) -> None:
     assert_holds_the_spike(output, struck.at_ns)
 
 
+def others_ns(path: Path) -> int:
+    """What others than the spike took in intervals that count for a sum: a busy disk is enough."""
+    _, worst = summarize_with_worst(open_recording(path), WORST_KEPT)
+    return sum(
+        one.interval.noise_ns
+        for one in worst
+        if one.interval.noise_ns >= COUNTED_NS
+        and not any("spike" in "".join(part.source.path) for part in one.parts)
+    )
+
+
 @pytest.mark.parametrize("name", ENDS)
 def test_a_wait_and_a_sum_and_a_source_end_it_as_well(name: str, struck: Struck) -> None:
     status, said = struck.ended[name]
+    output = struck.folder / f"{name}.noisetop"
     assert status == 3, said
-    assert "spike" in said
-    assert (struck.folder / f"{name}.noisetop").exists()
+    assert "spike" in said or (name == "sum" and others_ns(output) >= SUM_NS), said
+    assert output.exists()
 
 
 def spun_ns(pid: int) -> int:
