@@ -1,6 +1,7 @@
 """Notices changes of what is kept away from the watched CPUs while it is open.
 
-There is no event for most of them, so a thread reads the files about once a second.
+There is no event for most of them, so a thread reads the files about once a second. Of many
+interrupts it reads some at a time, in turns.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class IsolationWatch:
     interval_s: float = _INTERVAL_S
     _settings: Settings = field(default_factory=dict)
     _changes: list[IsolationChange] = field(default_factory=list)
+    _looks: int = 0
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -47,7 +49,7 @@ class IsolationWatch:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-            self._look()
+            self._compare(isolation_settings(self.root))
 
     def changes(self) -> Changes:
         """What was noticed up to now."""
@@ -58,8 +60,12 @@ class IsolationWatch:
             self._look()
 
     def _look(self) -> None:
-        before, after = self._settings, isolation_settings(self.root)
-        self._settings, now_ns = after, time.monotonic_ns()
+        self._looks += 1
+        self._compare(isolation_settings(self.root, self._settings, self._looks))
+
+    def _compare(self, after: Settings) -> None:
+        before, now_ns = self._settings, time.monotonic_ns()
+        self._settings = after
         found = [
             IsolationChange(now_ns, name, before.get(name, ""), after.get(name, ""))
             for name in sorted(before.keys() | after.keys())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from noisetop.machine.isolation_settings import isolation_settings, partner
+from noisetop.machine.isolation_settings import AT_ONCE, isolation_settings, partner
 
 
 def tree(root: Path, files: dict[str, str]) -> None:
@@ -42,6 +42,28 @@ def test_cpusets_interrupts_and_the_machine(tmp_path: Path) -> None:
 
 def test_a_machine_without_any_of_it(tmp_path: Path) -> None:
     assert isolation_settings(tmp_path) == {}
+
+
+def affinities(root: Path, cpus: str) -> dict[str, str]:
+    files = {f"proc/irq/{irq}/smp_affinity_list": cpus for irq in range(2 * AT_ONCE + 1)}
+    tree(root, files)
+    return {f"/{name}": cpus for name in files}
+
+
+def test_many_interrupts_are_read_again_in_turns(tmp_path: Path) -> None:
+    before = affinities(tmp_path, "0-3")
+    known = isolation_settings(tmp_path)
+    assert known == before
+    after, changed = affinities(tmp_path, "0-1"), []
+    for turn in range(3):
+        fresh = isolation_settings(tmp_path, known, turn)
+        changed.append(sum(known[name] != fresh[name] for name in before))
+        known = fresh
+    assert changed == [AT_ONCE * 2 // 3 + 1] * 3
+    assert known == after
+    name = "proc/irq/999/smp_affinity_list"
+    tree(tmp_path, {name: "3"})
+    assert isolation_settings(tmp_path, known) == after | {f"/{name}": "3"}
 
 
 def test_a_partition_is_about_the_cpus_of_its_group() -> None:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
 import shutil
+import threading
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from noisetop.events.task_directory import MOST_PROCESSES, Details
+from noisetop.machine.files import Files
+from noisetop.machine.tasks import only_cpu_of
+from noisetop.text.cpu_list import cpu_set
 from noisetop.tracing import process_watch
 from noisetop.tracing.process_watch import ProcessWatch
 from tests.recordings import layout
@@ -128,15 +134,39 @@ def test_a_storm_of_processes_is_bounded(root: Path, monkeypatch: pytest.MonkeyP
     assert MOST_PROCESSES == 4096
 
 
-def test_the_only_cpu_of_a_thread_is_told_when_it_changes(root: Path) -> None:
-    status = root / "proc/11/status"
-    status.parent.mkdir(parents=True, exist_ok=True)
+@dataclass
+class Bound:
+    """A thread, 11, and what says where it may run."""
+
+    status: Path
+    cpus: set[int] | None = None
+
+    def to(self, allowed: str) -> None:
+        """Binds it."""
+        self.status.parent.mkdir(parents=True, exist_ok=True)
+        self.status.write_text(f"Name:\tio_thd\nCpus_allowed_list:\t{allowed}\n")
+        self.cpus = set(cpu_set(allowed) or ())
+
+    def end(self) -> None:
+        """From now on it is gone."""
+        self.status.unlink()
+        self.cpus = None
+
+
+@pytest.fixture
+def bound(root: Path, monkeypatch: pytest.MonkeyPatch) -> Bound:
+    thread = Bound(root / "proc/11/status")
+    monkeypatch.setattr(process_watch, "affinity_of", lambda _: thread.cpus)
+    return thread
+
+
+def test_the_only_cpu_of_a_thread_is_told_when_it_changes(root: Path, bound: Bound) -> None:
     watch = ProcessWatch(root)
     for allowed, news in (("1", {"11": 1}), ("1", {}), ("0-1", {"11": -1}), ("3", {"11": 3})):
-        status.write_text(f"Name:\tio_thd\nCpus_allowed_list:\t{allowed}\n")
+        bound.to(allowed)
         watch.note(named((11, "io_thd", 10, 1)))
         assert watch.news().get("bound_threads", {}) == news
-    status.unlink()
+    bound.end()
     watch.note(named((11, "io_thd", 10, 1)))
     assert watch.news() == {}
     assert watch.details.bound == {11: 3}
@@ -146,18 +176,46 @@ def test_the_only_cpu_of_a_thread_is_told_when_it_changes(root: Path) -> None:
 
 
 def test_the_cpu_of_a_thread_that_is_not_named_again_is_read_once_a_second(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, bound: Bound, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    status = root / "proc/11/status"
-    status.parent.mkdir(parents=True, exist_ok=True)
-    status.write_text("Cpus_allowed_list:\t0-1\n")
+    bound.to("0-1")
     now_s = [1_000.0]
     monkeypatch.setattr(process_watch, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     watch = ProcessWatch(root)
     watch.note(named((11, "io_thd", 10, 1)))
     watch.news()
-    status.write_text("Cpus_allowed_list:\t1\n")
+    bound.to("1")
     now_s[0] += 0.9
     assert watch.news() == {}
     now_s[0] += 0.1
     assert watch.news()["bound_threads"] == {"11": 1}
+
+
+def test_a_status_is_read_again_when_the_kernel_says_other_cpus(
+    root: Path, bound: Bound, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch, reads = ProcessWatch(root), list[int]()
+
+    def read(tid: int, files: Files) -> int | None:
+        reads.append(tid)
+        return only_cpu_of(tid, files)
+
+    monkeypatch.setattr(process_watch, "only_cpu_of", read)
+    bound.to("1")
+    for _ in range(3):
+        watch.note(named((11, "io_thd", 10, 1)))
+        watch.news()
+    assert reads == [11]
+    bound.to("0")
+    watch.note(named((11, "io_thd", 10, 1)))
+    assert watch.news()["bound_threads"] == {"11": 0}
+
+
+def test_the_cpus_of_a_thread_are_those_that_it_is_bound_to() -> None:
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert process_watch.affinity_of(threading.get_native_id()) == {min(before)}
+    finally:
+        os.sched_setaffinity(0, before)
+    assert process_watch.affinity_of(1 << 22) is None  # above any TID
