@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -59,6 +60,33 @@ def urgent(tids: Iterable[int]) -> Iterator[None]:
         for tid in changed:
             with contextlib.suppress(ProcessLookupError):
                 os.sched_setscheduler(tid, os.SCHED_OTHER, os.sched_param(0))
+
+
+@contextlib.contextmanager
+def urgent_workers() -> Iterator[None]:
+    """The workers of unbound work go before a real-time victim, and so does each that is born
+    meanwhile: where work waits for a disk, another worker does the next."""
+    known: set[int] = set()
+    ended = threading.Event()
+    with contextlib.ExitStack() as stack:
+
+        def look() -> None:
+            fresh = [tid for tid in kernel_threads("kworker/u.*") if tid not in known]
+            known.update(fresh)
+            stack.enter_context(urgent(fresh))
+
+        def look_on() -> None:
+            while not ended.wait(0.2):
+                look()
+
+        look()
+        thread = threading.Thread(target=look_on)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
 
 def line_of_random_numbers() -> int:

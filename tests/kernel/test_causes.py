@@ -26,6 +26,7 @@ from tests.kernel.provoked import (
     line_of_random_numbers,
     undisturbed,
     urgent,
+    urgent_workers,
     written,
 )
 from tests.kernel.provoked import program as python
@@ -236,7 +237,7 @@ def test_unbound_work_is_kept_off_the_cpu() -> None:
     with (
         written(WORKQUEUE, VICTIMS),
         python(SENDER_CPU, TERMINAL),
-        urgent(kernel_threads("kworker/u.*")),
+        urgent_workers(),
         traced_act(SPIN) as (_, trace),
     ):
         cause = trace.find("unbound-worker:flush_to_ldisc")
