@@ -182,12 +182,22 @@ static __noinline int trigger_emit(const struct trigger *trigger)
 	return 0;
 }
 
-/* The kernel stack of the current task, where that was asked for. */
+#define EEXIST 17 /* include/uapi/asm-generic/errno-base.h */
+
+/*
+ * The kernel stack of the current task, where that was asked for. Each has one place in the map, and
+ * another stack may have taken it. Without its innermost frames, which are those of BPF, it has
+ * another place.
+ */
 static __always_inline u32 trigger_stack(void *ctx)
 {
 	if (!noise_takes_stacks)
 		return NOISE_NO_STACK;
 	int stack = bpf_get_stackid(ctx, &noise_stacks, 0);
+	if (stack == -EEXIST)
+		stack = bpf_get_stackid(ctx, &noise_stacks, 1);
+	if (stack == -EEXIST)
+		stack = bpf_get_stackid(ctx, &noise_stacks, 2);
 	return stack < 0 ? NOISE_NO_STACK : stack;
 }
 
