@@ -23,10 +23,10 @@ def allowed_cpus_of(pid: int, root: Path = ROOT) -> set[int]:
 
 
 def allowed_cpus_of_thread(tid: int) -> set[int]:
-    """CPUs that one thread may run on; empty when it is gone."""
+    """CPUs that one thread may run on; empty when it is gone, or nobody may ask."""
     try:
         return os.sched_getaffinity(tid)
-    except ProcessLookupError:
+    except OSError:
         return set()
 
 

@@ -6,7 +6,6 @@ up here, soon after that, and are kept when the task is gone.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from noisetop.events.interruption import task_name
 from noisetop.events.task_directory import BOUND, GONE, MOST_PROCESSES, Details
+from noisetop.machine.affinity import allowed_cpus_of_thread
 from noisetop.machine.cgroups import number_of, paths_by_id
 from noisetop.machine.container_names import named
 from noisetop.machine.files import Files
@@ -32,18 +32,6 @@ _THREADS, _THREADS_S = 32, 1.0
 """Threads whose CPU is read again, and how often: for most of them it stays."""
 _PF_KTHREAD = 0x00200000
 _COLUMNS = ("tid", "tgid", "parent_tgid", "comm", "cgroup")
-
-CpuSet = set[int] | None
-"""CPUs; None: not known."""
-
-
-def affinity_of(tid: int) -> CpuSet:
-    """The online CPUs that a thread may run on: a call that takes a fortieth of what reading its
-    status does. None: it is gone."""
-    try:
-        return os.sched_getaffinity(tid)
-    except OSError:
-        return None
 
 
 @dataclass(slots=True)
@@ -66,7 +54,7 @@ class ProcessWatch:
     _fresh: set[str] = field(default_factory=set)
     """Control groups of which something is new."""
     _gone: list[int] = field(default_factory=list)
-    _threads: dict[int, CpuSet] = field(default_factory=dict)
+    _threads: dict[int, set[int]] = field(default_factory=dict)
     """Those named last, with the CPUs that they may run on: they may be bound at any time."""
     _just_named: set[int] = field(default_factory=set)
     """Of these, those named since the last call."""
@@ -85,7 +73,7 @@ class ProcessWatch:
         known = self.details.processes
         rows = zip(*(programs[name].tolist() for name in _COLUMNS), strict=True)
         for tid, tgid, parent, comm, cgroup in rows:
-            self._threads[tid] = self._threads.pop(tid, None)
+            self._threads[tid] = self._threads.pop(tid, set())
             self._just_named.add(tid)
             process = known.get(tgid)
             if self._named.pop(tgid, True) is None:
@@ -131,8 +119,9 @@ class ProcessWatch:
         """Those whose only CPU is another one than before; of those that are gone it stays."""
         found: dict[int, int] = {}
         for tid in list(threads):
-            cpus = affinity_of(tid)
-            if cpus is not None and cpus == self._threads[tid]:
+            # Asking takes a fortieth of what reading the status does.
+            cpus = allowed_cpus_of_thread(tid)
+            if cpus and cpus == self._threads[tid]:
                 continue
             self._threads[tid] = cpus
             cpu = only_cpu_of(tid, self._files)

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import os
 import shutil
-import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -139,7 +137,7 @@ class Bound:
     """A thread, 11, and what says where it may run."""
 
     status: Path
-    cpus: set[int] | None = None
+    cpus: set[int] = field(default_factory=set)
 
     def to(self, allowed: str) -> None:
         """Binds it."""
@@ -150,13 +148,13 @@ class Bound:
     def end(self) -> None:
         """From now on it is gone."""
         self.status.unlink()
-        self.cpus = None
+        self.cpus = set()
 
 
 @pytest.fixture
 def bound(root: Path, monkeypatch: pytest.MonkeyPatch) -> Bound:
     thread = Bound(root / "proc/11/status")
-    monkeypatch.setattr(process_watch, "affinity_of", lambda _: thread.cpus)
+    monkeypatch.setattr(process_watch, "allowed_cpus_of_thread", lambda _: thread.cpus)
     return thread
 
 
@@ -209,13 +207,3 @@ def test_a_status_is_read_again_when_the_kernel_says_other_cpus(
     bound.to("0")
     watch.note(named((11, "io_thd", 10, 1)))
     assert watch.news()["bound_threads"] == {"11": 0}
-
-
-def test_the_cpus_of_a_thread_are_those_that_it_is_bound_to() -> None:
-    before = os.sched_getaffinity(0)
-    try:
-        os.sched_setaffinity(0, {min(before)})
-        assert process_watch.affinity_of(threading.get_native_id()) == {min(before)}
-    finally:
-        os.sched_setaffinity(0, before)
-    assert process_watch.affinity_of(1 << 22) is None  # above any TID
