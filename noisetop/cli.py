@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import errno
-import os
 import re
 import signal
 import sys
@@ -91,8 +90,6 @@ def _split_workload(argv: list[str]) -> tuple[list[str], bool, list[str]]:
 
 def main() -> NoReturn:
     """Entry point of the ``noisetop`` command."""
-    # NumPy's linear algebra would start a thread for each CPU, and nothing here uses it.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # NumPy's about damaged files: their readers judge those
     open_standard_streams()

@@ -78,7 +78,6 @@ def run_in_process(
         tempfile.TemporaryFile() as err,
     ):
         monkeypatch.setattr(sys, "argv", [str(PROGRAM), *map(str, arguments)])
-        monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         files = [fcntl.fcntl(one.fileno(), fcntl.F_DUPFD_CLOEXEC, _ABOVE) for one in (out, err)]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import cast
 
@@ -11,6 +14,7 @@ from noisetop.command_line.command import Command
 
 DEFAULT_COMMAND = "top"
 """What runs without a command."""
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 @cache
@@ -22,7 +26,22 @@ def command_names() -> tuple[str, ...]:
 
 def load_command(name: str) -> Command:
     """The module of one command; the others are not imported."""
-    return cast(Command, importlib.import_module(f"{__name__}.{name}"))
+    with _numpy_without_threads():
+        return cast(Command, importlib.import_module(f"{__name__}.{name}"))
+
+
+@contextmanager
+def _numpy_without_threads() -> Iterator[None]:
+    """Its linear algebra, which nothing here uses, starts a thread for each CPU when it is loaded.
+    The variable is read only then: a program that noisetop runs has it as the user has it."""
+    ours = _BLAS_THREADS not in os.environ
+    if ours:
+        os.environ[_BLAS_THREADS] = "1"
+    try:
+        yield
+    finally:
+        if ours:
+            del os.environ[_BLAS_THREADS]
 
 
 def all_commands() -> list[Command]:

@@ -14,6 +14,8 @@ from noisetop.tracing.capabilities import SIGNALS, raised
 
 _NOT_FOUND, _NOT_RUN = 127, 126
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
+"""The interpreter ignores these, and a command would go on to: subprocess's restore_signals."""
 _SIGNAL_BASE = 128  # what shells add to the number of the signal that ended a command
 
 
@@ -102,6 +104,8 @@ def _wait_in_child(gate: int, gate_write: int, output_fd: int) -> None:
     for number in _ENDING:  # the handlers are those of the program that it was forked from
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_DFL)
     os.close(gate_write)
     if output_fd >= 0:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -132,6 +132,17 @@ def test_the_command_runs_as_who_called_with_nothing_of_ours(tmp_path: Path) -> 
     assert files == ["0", "1", "2"]
 
 
+def test_the_command_has_the_environment_and_signals_that_it_has_without_us(
+    tmp_path: Path,
+) -> None:
+    look = ["sh", "-c", "env -u _; grep '^Sig[BI]' /proc/self/status; ulimit -a; umask"]
+    ours = {name: value for name, value in os.environ.items() if "BLAS" not in name}
+    alone = subprocess.run(look, capture_output=True, text=True, check=True, env=ours)
+    done = run("record", "-c", CPU, "-o", tmp_path / "r.noisetop", "--", *look, env=ours)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == alone.stdout
+
+
 @pytest.mark.parametrize(
     ("command", "status", "reason"),
     [("/does/not/exist", 127, "No such file"), ("/etc/passwd", 126, "Permission denied")],
