@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 PLACES = 64
 """NOISE_NAMED_SETS of bpf/noise.h."""
 ROUNDS = 1000
+CPUS = {OWN, OTHER}
 
 
 class Player(threading.Thread):
@@ -85,7 +86,10 @@ def test_two_that_share_a_place_are_not_named_at_each_switch() -> None:
         records, told = tracer.read_records(), tracer.layout.task_name
     assert told
     tids = [player.tid for player in both]
-    named = [np.isin(some.view(told)["tid"], tids).sum() for some in records.names]
     waits = [np.isin(some["tid"], tids).sum() for some in records.waits]
     assert sum(waits) > ROUNDS
-    assert sum(named) < ROUNDS / 10  # a third one may come to that place
+    named = np.concatenate([some.view(told)["tid"] for some in records.names])
+    ours = np.isin(named, tids)
+    # A third one that comes to that place, as their parent or another thread, takes both theirs.
+    thirds = ~ours & (named % PLACES == tids[0] % PLACES)
+    assert ours.sum() <= 2 * (len(CPUS) + thirds.sum())
