@@ -73,6 +73,8 @@ class UserStackWatch:
     """By tid and id of the stack."""
     _maps: dict[int, tuple[Mapping, ...]] = field(default_factory=dict)
     """By process."""
+    _current: set[int] = field(default_factory=set)
+    """Processes whose maps are those of now."""
     _process: dict[int, int] = field(default_factory=dict)
     """By tid."""
     _comm: dict[int, bytes] = field(default_factory=dict)
@@ -93,11 +95,16 @@ class UserStackWatch:
             self._note_name(row)
         told = triggers[triggers["user_stack"] != NO_STACK]
         pairs = told["tid"].astype(np.uint64) << np.uint64(32) | told["user_stack"]
+        first: dict[tuple[int, int], int] = {}
         for pair, at in zip(*np.unique(pairs, return_index=True), strict=True):
             key = int(pair) >> 32, int(pair) & 0xFFFFFFFF
-            if key not in self._stacks and len(self._stacks) < _MOST_STACKS:
-                with raised(STACKS):
-                    self._stacks[key] = self._placed(*key, int(told["time_ns"][at]))
+            if key not in self._stacks and len(self._stacks) + len(first) < _MOST_STACKS:
+                first[key] = int(told["time_ns"][at])
+        if first:
+            self._current.clear()
+            with raised(STACKS):
+                for key, time_ns in first.items():
+                    self._stacks[key] = self._placed(*key, time_ns)
 
     def _note_name(self, row: np.void) -> None:
         """A program that another one takes the place of goes by another name.
@@ -132,13 +139,18 @@ class UserStackWatch:
         return tuple(frames)
 
     def _know(self, tid: int, process: int, addresses: Sequence[int]) -> bool:
-        """Whether the maps are known; they are read again where an address does not fit."""
+        """Whether the maps are known; they are read again where an address does not fit.
+
+        Once each time that stacks are noted: the addresses below code without frame pointers, as
+        in most programs of a distribution, fit nowhere.
+        """
         known = self._maps.get(process, ())
         fit = known and all(mapping_at(known, address) for address in addresses)
         # In a PID namespace the kernel's numbers are not those of /proc.
-        if not fit and self._files.kernel_threads_visible:
-            known = read_maps(tid, self._files) or known
-            self._maps[process] = known
+        ask = not fit and process not in self._current and self._files.kernel_threads_visible
+        if ask and (now := read_maps(tid, self._files)):
+            known = self._maps[process] = now
+            self._current.add(process)
         return bool(known)
 
     def _frame(self, tid: int, mapping: Mapping, address: int) -> _Frame:

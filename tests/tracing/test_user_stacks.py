@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from noisetop.machine.process_maps import read_maps
+from noisetop.tracing import user_stacks
 from noisetop.tracing.user_stacks import ENDED, HIDDEN, NO_LIBRARY, UserStackWatch
 from tests.recordings import layout
 
@@ -101,6 +104,20 @@ def test_maps_are_read_again_where_an_address_does_not_fit(
     process(tmp_path, 7, "loaded", start=0x500000)
     watch.note(names(), triggers((7, 5, 30)))
     assert watch.named()[7, 5] == ("loaded+0x1010",)
+
+
+def test_maps_are_read_once_for_many_stacks_that_fit_nowhere(
+    watch: UserStackWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = mock.Mock(wraps=read_maps)
+    monkeypatch.setattr(user_stacks, "read_maps", reads)
+    nowhere = [[0x401010, 0xDEAD0 + number] for number in range(50)]
+    monkeypatch.setattr(watch, "addresses_of", nowhere.__getitem__)
+    for moment in (20, 30):
+        numbers = range(moment, moment + 10)
+        watch.note(names(), triggers(*((7, number, moment) for number in numbers)))
+    assert reads.call_count == 2
+    assert set(watch.named().values()) == {("sender+0x1010",)}
 
 
 def test_a_stack_from_before_another_program_took_its_place(
