@@ -9,6 +9,7 @@ from unittest import mock
 import pytest
 
 from noisetop.tracing import tracer
+from tests.kernel.fork_server import SAMPLE_S
 from tests.kernel.forked import run
 from tests.kernel.tracing import kernel_symbols
 
@@ -31,7 +32,11 @@ def kept_calibration(
 
 
 @pytest.fixture(scope="session", autouse=True)
-def symbols_read_once() -> Iterator[None]:
-    """Of the kernel, for all tracers of this process: to read them takes a fifth of attaching."""
-    with mock.patch.object(tracer, "read_kallsyms", kernel_symbols):
+def short_starts() -> Iterator[None]:
+    """For all tracers of this process: to read the kernel's symbols takes a fifth of attaching, and
+    to sample what a record costs takes longer than all else."""
+    with (
+        mock.patch.object(tracer, "read_kallsyms", kernel_symbols),
+        mock.patch.object(tracer, "_SAMPLE_S", SAMPLE_S),
+    ):
         yield

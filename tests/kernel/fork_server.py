@@ -30,6 +30,8 @@ from unittest import mock
 from noisetop.events.symbols import read_kallsyms
 from noisetop.tracing import tracer
 
+SAMPLE_S = 0.02
+"""For which what a record costs is sampled, where nobody asks for that figure."""
 _LONGEST = 1 << 20
 """Of a request, in bytes."""
 _PR_SET_CHILD_SUBREAPER = 36  # include/uapi/linux/prctl.h
@@ -127,10 +129,9 @@ def _import_all() -> None:
 
 
 def _shorten_starts() -> None:
-    """The symbols of the kernel are the same for all: to read them takes a fifth of attaching. What
-    a record costs is sampled for a moment: tests of that figure trace in their own process."""
+    """The symbols of the kernel are the same for all: to read them takes a fifth of attaching."""
     mock.patch.object(tracer, "read_kallsyms", return_value=read_kallsyms()).start()
-    mock.patch.object(tracer, "_SAMPLE_S", 0.02).start()
+    mock.patch.object(tracer, "_SAMPLE_S", SAMPLE_S).start()
 
 
 def _serve(connection: socket.socket) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from noisetop.counters.overhead import OVERHEAD
 from noisetop.machine import system
+from noisetop.tracing import tracer as tracing
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel.loads import stress
@@ -16,6 +17,8 @@ from tests.kernel.loads import stress
 pytestmark = pytest.mark.kernel
 
 CPUS = system.online_cpus()
+SAMPLE_S = tracing._SAMPLE_S
+"""As the program has it."""
 SECONDS = 0.5
 """Long beside the time from attaching until the window starts, whose records count as well."""
 FACTOR = 3
@@ -34,7 +37,10 @@ programs of one take 1 µs a record, and then 4 µs."""
     ],
     ids=["timers", "switches", "ticks"],
 )
-def test_it_is_about_what_the_kernel_counts(load: tuple[str, ...], factor: int) -> None:
+def test_it_is_about_what_the_kernel_counts(
+    load: tuple[str, ...], factor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracing, "_SAMPLE_S", SAMPLE_S)
     with (
         stress(*load, "--taskset", str(CPUS[-1])),
         Tracer(Target(CPUS[-1:]), housekeeping=CPUS[:-1]) as tracer,
