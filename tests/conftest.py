@@ -24,8 +24,9 @@ from noisetop.tracing.privileges import check_privileges
 # They boot machines: only make test-guests and make test-configs ask for them.
 collect_ignore = ["guests", "configs"]
 
-# Names the markers whose tests must run: "kernel viewer".
+# Names the markers whose tests must run: "kernel viewer". "pure" is for those with none of _KINDS.
 MUST_RUN = "NOISETOP_MUST_RUN"
+_KINDS = {"kernel", "packaging", "viewer"}
 
 # include/uapi/linux/bpf.h, and the system call's number by machine
 _BPF_MAP_CREATE, _BPF_MAP_TYPE_LRU_HASH = 0, 9
@@ -154,8 +155,8 @@ def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    wanted = _must_run() & {marker.name for marker in item.iter_markers()}
-    if wanted and report.skipped and not hasattr(report, "wasxfail"):
+    kinds = _KINDS & {marker.name for marker in item.iter_markers()} or {"pure"}
+    if kinds & _must_run() and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped although {MUST_RUN} names it: {_reason(report)}"
     return report

@@ -96,6 +96,16 @@ def test_skipped_kernel_test_fails_where_it_must_run(
     result.stdout.fnmatch_lines([f"*skipped although NOISETOP_MUST_RUN names it: *{reason}*"])
 
 
+def test_any_other_test_that_is_skipped_fails_where_all_must_run(
+    inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOISETOP_MUST_RUN", "viewer pure")
+    inner.makepyfile(INNER_TESTS.format(kernel="pytest.skip('not today')"))
+    result = run(inner, obstacle=None)
+    result.assert_outcomes(failed=1, skipped=1)
+    result.stdout.fnmatch_lines(["*skipped although NOISETOP_MUST_RUN names it: *no recording*"])
+
+
 def test_skipped_kernel_file_fails_where_it_must_run(
     inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -113,7 +113,7 @@ def test_ci_fails_without_a_closing_line(ci: Machine) -> None:
 
 def test_ci_insists_on_kernel_tests_where_they_can_run(ci: Machine) -> None:
     has_btf = os.access("/sys/kernel/btf/vmlinux", os.R_OK)
-    expected = "viewer kernel" if has_btf else "viewer"
+    expected = "viewer kernel pure" if has_btf else "viewer"
     assert f"must run: {expected}.\n" in run_ci(ci).stdout
     ci.add("bpftool", "exit 255")
     assert "must run: viewer.\n" in run_ci(ci).stdout
