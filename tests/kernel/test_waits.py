@@ -43,6 +43,9 @@ TICKS_THAT_SHOW = 20
 RIVALS = min(4 * len(CPUS), 60)
 """So many that each waits long, and no more than workload.c has room for."""
 FACTOR = 2
+LAG_NS = 5_000
+"""So much later than the programs that look at the clock ours may see a wait begin: on a shared
+host programs take four times as long for seconds."""
 TURNS = 5
 """Of another process: the load takes 0.4 s and its victim as long, and on an emulated machine a
 turn takes 8 ms. Half of that time may be over before the scheduler gives the other one its
@@ -136,7 +139,8 @@ def test_the_age_of_its_clock_is_what_the_kernel_leaves_out_of_short_waits(bound
     assert left_out_ns + hidden_ns >= SHARE * waited_ns
     told_ns = ages.missing_ns(tid)
     assert told_ns > 0
-    about = left_out_ns / FACTOR <= told_ns <= left_out_ns * FACTOR
+    lag_ns = LAG_NS * sum(wait.count.values())
+    about = left_out_ns / FACTOR <= told_ns <= max(left_out_ns * FACTOR, left_out_ns + lag_ns)
     assert about or not quiet, (wait, left_out_ns, told_ns)
 
 
