@@ -2,5 +2,5 @@
 
 import os
 
-# As main() has it. With a thread for each CPU in each worker, they wait for one another.
+# As load_command() has it. With a thread for each CPU in each worker, they wait for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -167,7 +167,8 @@ def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     report = yield
-    if report.skipped and "kernel" in _must_run() & set(collector.nodeid.split("/")):
+    kinds = _KINDS & set(collector.nodeid.split("/")) or {"pure"}
+    if report.skipped and kinds & _must_run():
         report.outcome = "failed"
         report.longrepr = f"skipped although {MUST_RUN} names it: {_reason(report)}"
     return report

@@ -106,6 +106,15 @@ def test_any_other_test_that_is_skipped_fails_where_all_must_run(
     result.stdout.fnmatch_lines(["*skipped although NOISETOP_MUST_RUN names it: *no recording*"])
 
 
+def test_any_other_file_that_is_skipped_fails_where_all_must_run(
+    inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner.makepyfile("import pytest\npytest.importorskip('is_not_installed')\n")
+    run(inner, obstacle=None).assert_outcomes(skipped=1)
+    monkeypatch.setenv("NOISETOP_MUST_RUN", "pure")
+    run(inner, obstacle=None).assert_outcomes(errors=1)
+
+
 def test_skipped_kernel_file_fails_where_it_must_run(
     inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
