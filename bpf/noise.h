@@ -313,6 +313,10 @@ struct noise_ring {
 #define NOISE_RINGS 4
 #define NOISE_NESTED_RECORDS 256 /* records in each ring but the first */
 
+/* Behind the rings of a watched CPU: places of timers, see wheel_arm.bpf.h. */
+#define NOISE_WHEEL_ARMS_BITS 12
+#define NOISE_WHEEL_ARMS (1 << NOISE_WHEEL_ARMS_BITS)
+
 enum noise_raiser_root {
 	NOISE_RAISER_ROOT_SOURCE = 1 << 24, /* above any tid */
 };
@@ -378,7 +382,8 @@ struct noise_cpu {
 	noise_u64 wait_closed_ns; /* noise_closed() then */
 	noise_u32 waiting_next;   /* another one of those that wait, 0: none is known */
 	noise_u32 spinning_tid;   /* a kernel thread that hardly sleeps, 0: none is known */
-	noise_u64 reserved[3];
+	noise_u64 number; /* a pointer that is kept here: the verifier multiplies no others */
+	noise_u64 reserved[2];
 	noise_u64 tails[8]; /* user space's positions in rings[], on a line of their own */
 };
 

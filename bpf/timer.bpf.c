@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Timer callbacks by function: high-resolution timers and the timer wheel. */
 #include "noise.bpf.h"
+#include "wheel_arm.bpf.h"
 
 NOISE_SOURCE(hrtimer, "timer", FUNCTION);
 NOISE_SOURCE(timer, "timer", FUNCTION);
@@ -103,6 +104,7 @@ SEC("tp_btf/timer_expire_entry")
 int timer_entry(u64 *ctx)
 {
 	struct timer_list *timer = (void *)ctx[0];
+	wheel_arm_tell(timer);
 	return noise_begin_callback(timer_source, (u64)FIELD(timer, function), (u64)timer);
 }
 

@@ -2,11 +2,10 @@
 /* Who arms the timers that expire on watched CPUs, keyed by the timer. */
 #include "noise.bpf.h"
 #include "trigger.bpf.h"
+#include "wheel_arm.bpf.h"
 
 NOISE_TRIGGER(hrtimer_start, hrtimer, "timer");
 NOISE_TRIGGER(timer_start, timer, "timer");
-
-#define TIMER_CPUMASK 0x0003ffff /* include/linux/timer.h */
 
 /*
  * A timer that its own callback arms again keeps its first trigger. The kernel arms it after it has
@@ -21,12 +20,11 @@ static __always_inline bool arm_is_rearmed(u64 timer)
 	return level != NOISE_LEVEL_WORK && c->frames[level & (NOISE_LEVELS - 1)].object == timer;
 }
 
-static __always_inline int arm(void *ctx, u32 source, u32 cpu, u64 timer, u64 function)
+static __always_inline struct trigger arm_trigger(void *ctx, u32 source, u32 cpu, u64 timer,
+						  u64 function)
 {
-	if (!noise_is_watched(cpu) || arm_is_rearmed(timer))
-		return 0;
 	u8 context = trigger_context();
-	struct trigger trigger = {
+	return (struct trigger){
 		.object = timer,
 		.function = function,
 		.stack = NOISE_NO_STACK,
@@ -35,21 +33,32 @@ static __always_inline int arm(void *ctx, u32 source, u32 cpu, u64 timer, u64 fu
 		.source = source,
 		.context = context,
 	};
-	return trigger_emit(&trigger);
 }
 
+/* That of the tick is armed by the tick itself, and by the idle loop more often than anything. */
 SEC("tp_btf/hrtimer_start")
 int hrtimer_start(u64 *ctx)
 {
 	struct hrtimer *timer = (void *)ctx[0];
-	return arm(ctx, hrtimer_start_source, FIELD(FIELD(FIELD(timer, base), cpu_base), cpu),
-		   (u64)timer, (u64)FIELD(timer, function));
+	u64 function = (u64)FIELD(timer, function);
+	u32 cpu = FIELD(FIELD(FIELD(timer, base), cpu_base), cpu);
+	if (!noise_is_watched(cpu) || function == noise_tick_function || arm_is_rearmed((u64)timer))
+		return 0;
+	struct trigger trigger = arm_trigger(ctx, hrtimer_start_source, cpu, (u64)timer, function);
+	return trigger_emit(&trigger);
 }
 
 SEC("tp_btf/timer_start")
 int timer_start(u64 *ctx)
 {
 	struct timer_list *timer = (void *)ctx[0];
-	return arm(ctx, timer_start_source, FIELD(timer, flags) & TIMER_CPUMASK, (u64)timer,
-		   (u64)FIELD(timer, function));
+	u32 cpu = FIELD(timer, flags) & TIMER_CPUMASK;
+	if (!noise_is_watched(cpu) || arm_is_rearmed((u64)timer))
+		return 0;
+	struct trigger trigger =
+		arm_trigger(ctx, timer_start_source, cpu, (u64)timer, (u64)FIELD(timer, function));
+	struct noise_cpu *c = noise_this_cpu();
+	if (wheel_arm_waits(c, cpu, trigger.context))
+		return wheel_arm(c, &trigger);
+	return trigger_emit(&trigger);
 }

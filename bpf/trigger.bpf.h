@@ -153,6 +153,26 @@ static __always_inline void trigger_fill_work(struct noise_trigger *record)
 	record->work_function = kernel_worker_function(worker);
 }
 
+/* The object comes last: a record that is looked at meanwhile is not whole before. */
+static __always_inline void trigger_fill(struct noise_cpu *c, struct noise_trigger *record,
+					 const struct trigger *trigger)
+{
+	record->time_ns = bpf_ktime_get_ns();
+	record->function = trigger->function;
+	record->stack = trigger->stack;
+	record->user_stack = trigger->user_stack;
+	record->root = noise_is_watched(c->cpu) ? noise_root(c) : 0;
+	record->tid = KERNEL_CURRENT(pid);
+	record->cpu = c->cpu;
+	record->target_cpu = trigger->target_cpu;
+	record->source = trigger->source;
+	record->context = trigger->context;
+	record->flags = NOISE_FLAG_TRIGGER;
+	trigger_fill_work(record);
+	barrier();
+	record->object = trigger->object;
+}
+
 static __noinline int trigger_emit(const struct trigger *trigger)
 {
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
@@ -161,23 +181,10 @@ static __noinline int trigger_emit(const struct trigger *trigger)
 	trigger_emit_current_name(c);
 	u32 writer;
 	struct noise_trigger *record = (void *)noise_claim(c, &writer, false);
-	if (record) {
-		record->time_ns = bpf_ktime_get_ns();
-		record->object = trigger->object;
-		record->function = trigger->function;
-		record->stack = trigger->stack;
-		record->user_stack = trigger->user_stack;
-		record->root = noise_is_watched(c->cpu) ? noise_root(c) : 0;
-		record->tid = KERNEL_CURRENT(pid);
-		record->cpu = c->cpu;
-		record->target_cpu = trigger->target_cpu;
-		record->source = trigger->source;
-		record->context = trigger->context;
-		record->flags = NOISE_FLAG_TRIGGER;
-		trigger_fill_work(record);
-	} else {
+	if (record)
+		trigger_fill(c, record, trigger);
+	else
 		noise_lose(c, NOISE_LOSS_TRIGGER);
-	}
 	noise_commit(c, (void *)record, writer);
 	return 0;
 }

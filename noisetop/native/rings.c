@@ -42,10 +42,12 @@ static uint32_t first_ring_records(const struct rings *rings, size_t place)
 	return place < rings->watched_count ? rings->watched_records : TRIGGER_RECORDS;
 }
 
-/* Of all rings of that CPU. */
+/* Of all rings of that CPU, with what lies behind them. */
 static uint32_t records_of(const struct rings *rings, size_t place)
 {
-	return first_ring_records(rings, place) + (NOISE_RINGS - 1) * NOISE_NESTED_RECORDS;
+	uint32_t records =
+		first_ring_records(rings, place) + (NOISE_RINGS - 1) * NOISE_NESTED_RECORDS;
+	return place < rings->watched_count ? records + NOISE_WHEEL_ARMS : records;
 }
 
 uint32_t rings__capacity(const struct rings *rings)

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Timers of the wheel that a CPU has armed for itself. Nearly all are timeouts: they are put off or
+ * deleted before they expire. So who armed one waits in a place of that timer, behind the rings of
+ * its CPU, and is recorded when the timer expires or when another one needs the place.
+ */
+#ifndef NOISETOP_WHEEL_ARM_BPF_H
+#define NOISETOP_WHEEL_ARM_BPF_H
+
+#include "noise.bpf.h"
+#include "trigger.bpf.h"
+
+#define TIMER_CPUMASK 0x0003ffff /* include/linux/timer.h */
+
+/*
+ * Whether an arming may wait. Not what interrupts may do, as a timer expires with interrupts on:
+ * nobody else writes a place while it is looked at. PREEMPT_RT lets tasks do that as well.
+ */
+static __always_inline bool wheel_arm_waits(struct noise_cpu *c, u32 target_cpu, u8 context)
+{
+	return c && c->cpu == target_cpu && !kernel_softirqs_are_preempted() &&
+	       (context == NOISE_CONTEXT_TASK || context == NOISE_CONTEXT_SOFTIRQ);
+}
+
+/* Where who armed a timer waits, on a CPU; `c` is this one. */
+static __always_inline struct noise_trigger *wheel_arm_place(struct noise_cpu *c,
+							     struct noise_cpu *armed_on, u64 timer)
+{
+	WRITE_ONCE(c->number, timer);
+	u32 index = armed_on->first_record + armed_on->ring_records +
+		    (NOISE_RINGS - 1) * NOISE_NESTED_RECORDS;
+	index += READ_ONCE(c->number) * 0x9e3779b97f4a7c15ull >> (64 - NOISE_WHEEL_ARMS_BITS);
+	return bpf_map_lookup_elem(&noise_records, &index);
+}
+
+/* Records who armed a timer, from the place where that waits, on this CPU. */
+static __always_inline void wheel_arm_record(struct noise_cpu *c, struct noise_trigger *place,
+					     u64 timer)
+{
+	u32 writer;
+	struct noise_trigger *record = (void *)noise_claim(c, &writer, false);
+	if (record)
+		*record = *place;
+	else
+		noise_lose(c, NOISE_LOSS_TRIGGER);
+	barrier();
+	/* Another CPU whose timer this is may have put another one there meanwhile. */
+	if (record && (place->object != timer || place->time_ns != record->time_ns))
+		record = NULL;
+	noise_commit(c, (void *)record, writer);
+}
+
+/* Notes who arms a timer; the interrupts of this CPU are off. */
+static __always_inline int wheel_arm(struct noise_cpu *c, const struct trigger *trigger)
+{
+	struct noise_trigger *place = wheel_arm_place(c, c, trigger->object);
+	if (!place)
+		return 0;
+	u64 other = place->object;
+	if (other && other != trigger->object)
+		wheel_arm_record(c, place, other);
+	place->object = 0;
+	barrier();
+	trigger_emit_current_name(c);
+	trigger_fill(c, place, trigger);
+	return 0;
+}
+
+/*
+ * Records who armed a timer that expires now. A CPU that is idle may leave that to another one
+ * (timer_expire_remote(), since 6.9): what waits there stays.
+ */
+static __always_inline void wheel_arm_tell(struct timer_list *timer)
+{
+	struct noise_cpu *c = noise_this_cpu();
+	u32 cpu = FIELD(timer, flags) & TIMER_CPUMASK;
+	struct noise_cpu *armed_on = noise_is_watched(cpu) ? noise_cpu_of(cpu) : NULL;
+	if (!c || !noise_wanted(c) || !armed_on)
+		return;
+	struct noise_trigger *place = wheel_arm_place(c, armed_on, (u64)timer);
+	if (!place || place->object != (u64)timer)
+		return;
+	wheel_arm_record(c, place, (u64)timer);
+	if (cpu == c->cpu)
+		place->object = 0;
+}
+
+#endif
