@@ -255,6 +255,8 @@ enum noise_block_kind {
 	NOISE_BLOCK_KIND_START,    /* u64: when the measurement window started, CLOCK_MONOTONIC */
 	NOISE_BLOCK_KIND_JSON,     /* what is known only later, as one JSON object */
 	NOISE_BLOCK_KIND_SYMBOLS, /* kernel symbols, zlib-compressed lines "address name"; add up */
+	/* u64: how many; then as many struct noise_event, as packed_records.h says, and zeros */
+	NOISE_BLOCK_KIND_PACKED,
 };
 
 #define NOISE_BLOCK_MAGIC 0x6b6c6274 /* "tblk" */

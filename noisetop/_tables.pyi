@@ -143,6 +143,20 @@ def buckets(durations: _Column, out: npt.NDArray[np.int64], /) -> None:
 def crc32c(content: memoryview | bytes, crc: int = 0, /) -> int:
     """CRC-32C of contiguous bytes that follow those of which ``crc`` is the checksum; 0: none."""
 
+def pack_records(records: npt.NDArray[np.void], at: int, last: npt.NDArray[np.uint64], /) -> bytes:
+    """Records of 64 bytes without the words that are those of the last record with the same byte at
+    offset ``at``. last: shape (256, 8), zeros at first; updated. Raises ValueError for others."""
+
+def unpack_records(
+    packed: memoryview | bytes,
+    at: int,
+    last: npt.NDArray[np.uint64],
+    records: npt.NDArray[np.void],
+    /,
+) -> int:
+    """Fills an array with records that were packed, from offset ``at`` on, and returns the offset
+    behind them. ``last`` as in pack_records(). Raises ValueError where there are fewer."""
+
 def split_by_kind(
     pieces: Sequence[npt.NDArray[Any] | memoryview | bytes],
     row_bytes: int,

@@ -34,6 +34,7 @@ from noisetop.machine.cgroup_names import CgroupNames
 from noisetop.machine.task_details import ProcessDetails
 from noisetop.machine.tracepoint_users import TracepointUser
 from noisetop.recording.block_file import PlainBlockFile
+from noisetop.recording.event_block import packed_events
 from noisetop.recording.raw_file import SpoolWriter
 from noisetop.recording.recording import Recording
 from tests.builders import side_figures
@@ -322,7 +323,7 @@ def write_spool(
         writer.write_head({"host": "box"}, names(symbols), (2, 3))
         file.append(shared.block_kinds["START"], START_NS.to_bytes(8, "little"))
         for block in blocks:
-            file.append(shared.block_kinds["EVENTS"], block.tobytes())
+            file.append(shared.block_kinds["PACKED"], packed_events(block, shared))
             if symbols_while_growing:
                 writer.write_names()
         if end_ns is not None:

@@ -12,7 +12,9 @@ struct buffer {
 	size_t capacity;
 };
 
-/* 0 or -ENOMEM, and then it holds what it held before. */
+/* Room for so many bytes more. 0 or -ENOMEM, and then it holds what it held before. */
+int buffer__reserve(struct buffer *buffer, size_t size);
+/* The same, and fills it. */
 int buffer__append(struct buffer *buffer, const void *bytes, size_t size);
 
 #endif

@@ -29,14 +29,25 @@
 #define CHUNK_RECORDS 256
 
 /* The staging buffer begins with room for the block's header, so that a block is one write. */
+struct staged {
+	struct noise_block block;
+	uint64_t count;
+	uint8_t packed[];
+};
+
 static void spool__flush(struct drain *d)
 {
-	struct noise_block *block = (void *)d->staging.data;
-	if (!block || d->staging.size <= sizeof(*block))
+	static const uint64_t padding;
+	if (!d->staging.size)
 		return;
-	size_t bytes = d->staging.size - sizeof(*block);
-	uint64_t events = bytes / sizeof(struct noise_event);
-	if (block_file__append_in_place(&d->spool, NOISE_BLOCK_KIND_EVENTS, block, bytes)) {
+	size_t over = d->staging.size % sizeof(padding);
+	if (over) /* there is room for it */
+		buffer__append(&d->staging, &padding, sizeof(padding) - over);
+	struct staged *staged = (void *)d->staging.data;
+	uint64_t events = staged->count;
+	size_t bytes = d->staging.size - sizeof(staged->block);
+	if (block_file__append_in_place(&d->spool, NOISE_BLOCK_KIND_PACKED, &staged->block,
+					bytes)) {
 		pthread_mutex_lock(&d->lock);
 		d->lost_spool += events;
 		d->spooled -= events;
@@ -45,19 +56,34 @@ static void spool__flush(struct drain *d)
 	d->staging.size = 0;
 }
 
+/* 0 or -ENOMEM. */
+static int spool__pack(struct drain *d, const struct noise_event *events, size_t count)
+{
+	static const struct staged empty;
+	bool first = !d->staging.size;
+	int err = first ? buffer__append(&d->staging, &empty, sizeof(empty)) : 0;
+	if (first)
+		memset(&d->packing, 0, sizeof(d->packing));
+	if (!err)
+		err = buffer__reserve(&d->staging, count * PACKED_MOST_BYTES + sizeof(uint64_t));
+	if (err)
+		return err;
+	d->staging.size += packed_records__pack(&d->packing, events, count,
+						offsetof(struct noise_event, source),
+						(uint8_t *)d->staging.data + d->staging.size);
+	((struct staged *)d->staging.data)->count += count;
+	return 0;
+}
+
 static void spool__append(struct drain *d, const struct noise_event *events, size_t count)
 {
-	static const struct noise_block no_header;
-	size_t bytes = count * sizeof(*events);
 	int err = 0;
 	news__look(&d->news, events, count);
 	/* The head of the file is not written yet: triggers of later events are kept until it is. */
 	if (!d->window_start_ns && d->staging.size >= SPOOL_EARLY_BYTES)
 		err = -ENOSPC;
-	if (!err && !d->staging.size)
-		err = buffer__append(&d->staging, &no_header, sizeof(no_header));
 	if (!err)
-		err = buffer__append(&d->staging, events, bytes);
+		err = spool__pack(d, events, count);
 	pthread_mutex_lock(&d->lock);
 	if (err)
 		d->lost_spool += count;

@@ -15,6 +15,7 @@
 #include "buffer.h"
 #include "news.h"
 #include "open_records.h"
+#include "packed_records.h"
 #include "rings.h"
 
 struct drain_config {
@@ -41,6 +42,7 @@ struct drain {
 	struct buffer spare;                 /* memory for the next batch */
 	struct block_file spool;             /* shared under `pass` */
 	struct buffer staging;               /* of the spool file's next write, under `pass` */
+	struct packing packing;              /* of what is staged */
 	struct news news;                    /* of what went to the spool, under `pass` */
 	struct noise_cpu_counters *baseline; /* counters when the window started */
 	struct noise_cpu_counters *closing;  /* counters when it ended */

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from noisetop._tables import crc32c
 from noisetop.events.layout import Events, Layout
 from noisetop.input import InputBytes
+from noisetop.recording.event_block import Block
 from noisetop.recording.growing_events import GrowingEvents
 
 CUT_SHORT = "it was cut short"
@@ -77,14 +78,6 @@ def _write_all(fd: int, content: bytes) -> None:
 def _header_checksum(layout: Layout, header: memoryview | bytes) -> int:
     assert layout.block.fields is not None
     return crc32c(header[: layout.block.fields["checksum"][1]])
-
-
-class Block(NamedTuple):
-    """Where the payload of a block lies, in bytes."""
-
-    kind: int
-    offset: int
-    size: int
 
 
 class BlockReader:

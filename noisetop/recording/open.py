@@ -16,7 +16,7 @@ SUFFIX = ".noisetop"
 thread writes (noisetop.recording.raw_file) and the compact one that an export makes
 (noisetop.recording.compact_file)."""
 _READERS = (
-    (spool.MAGIC, spool.read_spool),
+    *((magic, spool.read_spool) for magic in spool.MAGICS),
     (compact.MAGIC, compact.read_compact),
     (trace_reader.START, trace_reader.read_trace),
     (trace_reader.GZIP_START, trace_reader.read_trace),

@@ -35,15 +35,18 @@ from noisetop.events.task_directory import DETAILS, Details, TaskDirectory
 from noisetop.events.trigger import UserStacks
 from noisetop.events.victim_time import ANY_TASK
 from noisetop.input import InputBytes, open_input
-from noisetop.recording.block_file import CUT_SHORT, Block, BlockFile, BlockReader
+from noisetop.recording.block_file import CUT_SHORT, BlockFile, BlockReader
 from noisetop.recording.damage import damage_told
+from noisetop.recording.event_block import EVENT_BLOCKS, Block, events_of
 from noisetop.recording.metadata_json import user_stacks_as_dict, user_stacks_from_dict
 from noisetop.recording.occurring_symbols import OccurringSymbols
 from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording, checked_cpus, checked_period
 from noisetop.recording.thread_accounts import ThreadAccounts
 
-MAGIC = b"noisetop recording 1\n"
+MAGIC = b"noisetop recording 2\n"
+MAGICS = (MAGIC, b"noisetop recording 1\n")
+"""All of one length. Before the first one no records were packed."""
 _FIRST_HEAD_BYTES = 1 << 16
 _MAX_HEAD_BYTES = 64 << 20
 _MAX_BLOCK_BYTES = 256 << 20
@@ -185,8 +188,7 @@ def _padded(payload: bytes, fill: bytes = b"\0") -> bytes:
 class _Blocks:
     """Where the blocks of a file lie, and what the small ones say."""
 
-    events: list[tuple[int, int]] = field(default_factory=list)
-    """Offset and number of events."""
+    events: list[Block] = field(default_factory=list)
     symbols: SymbolTable = field(default_factory=SymbolTable)
     symbols_complete: bool = True
     """Whether the only table is all of kallsyms, as in files up to 0.1; else tables add up."""
@@ -293,7 +295,7 @@ def _read_head(path: Path, content: InputBytes) -> tuple[dict[str, Any], int, in
         start = bytes(content.at(0, size))
         end = start.find(b"\n", len(MAGIC))
         size *= 4
-    if not start.startswith(MAGIC) and not MAGIC.startswith(start):
+    if not any(start.startswith(magic) or magic.startswith(start) for magic in MAGICS):
         raise NoisetopError(f"{path} is not a noisetop recording")
     if end < 0:
         raise _nothing_recorded(path)
@@ -309,8 +311,8 @@ def _scan(content: InputBytes, offset: int, layout: Layout, symbols_complete: bo
     found = BlockReader(content, offset, layout)
     for block in found:
         kind = kinds.get(block.kind, "")
-        if kind == "EVENTS":
-            blocks.events.append((block.offset, block.size // layout.event.itemsize))
+        if kind in EVENT_BLOCKS:
+            blocks.events.append(block)
         elif kind:
             _take(kind, _payload(content, block), layout, blocks)
     blocks.damage = found.damage()
@@ -340,13 +342,9 @@ def _take(kind: str, payload: bytes, layout: Layout, blocks: _Blocks) -> None:
 
 def _events(content: InputBytes, blocks: _Blocks, layout: Layout) -> Iterator[Events]:
     """In pieces of bounded size. Raises ValueError where the file became shorter."""
-    size = layout.event.itemsize
-    most = max(_CHUNK_BYTES // size, 1)
-    for offset, count in blocks.events:
-        for first in range(0, count, most):
-            rows = min(most, count - first)
-            piece = content.at(offset + first * size, rows * size)
-            yield np.frombuffer(piece, layout.event, rows)
+    most = max(_CHUNK_BYTES // layout.event.itemsize, 1)
+    for block in blocks.events:
+        yield from events_of(content, block, layout, most)
 
 
 def _last_end_ns(content: InputBytes, blocks: _Blocks, layout: Layout) -> int:

@@ -14,6 +14,7 @@ from noisetop.events.layout import Events, Layout
 from noisetop.events.source_names import Names
 from noisetop.events.trigger import UserStacks
 from noisetop.recording.block_file import PlainBlockFile
+from noisetop.recording.event_block import packed_events
 from noisetop.recording.raw_file import SpoolWriter, json_payload
 from noisetop.tables.rows import select
 
@@ -50,7 +51,7 @@ class Snapshot:
         file.append(kinds["START"], self.start_ns.to_bytes(8, "little"))
         file.append(kinds["JSON"], json_payload(dict(self.details)))
         for events in self._blocks((*self.pieces, self.opened)):
-            file.append(kinds["EVENTS"], events.tobytes())
+            file.append(kinds["PACKED"], packed_events(events, self.layout))
         stacks, user_stacks = dict(self.stacks), dict(self.user_stacks)
         writer.write_end(self.end_ns, self.counters, self.ended, stacks, user_stacks)
 

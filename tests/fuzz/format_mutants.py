@@ -72,6 +72,11 @@ def _payload_forged(kind: int, payload: bytes, random: Random) -> bytes:
         return packed + bytes(-len(packed) % 8)
     struct = {"EVENTS": "noise_event", "COUNTERS": "noise_cpu_counters"}
     names = {value: name for name, value in shared.block_kinds.items()}
+    if names[kind] == "PACKED":
+        changed = bytearray(payload)
+        for _ in range(random.randrange(1, 9)):
+            changed[random.randrange(len(changed))] = random.randrange(256)
+        return bytes(changed)
     if names[kind] not in struct:
         return random.choice(_EDGES).to_bytes(8, "little")
     dtype = shared.dtype(struct[names[kind]])

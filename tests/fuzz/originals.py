@@ -16,7 +16,9 @@ import numpy.typing as npt
 from noisetop.checked_json import sealed, unsealed
 from noisetop.cli import run
 from noisetop.gaps.files import as_json
+from noisetop.recording.event_block import packed_events
 from noisetop.recording.open import open_recording
+from noisetop.recording.raw_file import MAGIC
 from noisetop.recording.recording import Recording
 from tests.fuzz.raw_format import RawFile, layout
 from tests.gaps.results import numa_result, spin_result, switch_result
@@ -67,6 +69,7 @@ def _made(folder: Path) -> Iterator[Original]:
         is_whole = bool(size)
         yield Original(f"{size}raw of 0.2", "raw", _shortened(old, events, is_whole).built())
         yield Original(f"{size}raw", "raw", _today(_shortened(old, events, is_whole)).built())
+        yield Original(f"{size}raw, packed", "raw", _packed(old, events).built())
     yield Original("compact of 0.1", "compact", (DATA / "quiet.noisetop").read_bytes())
     yield from _stored(folder, _thinned(_SOME), BUSY)
     yield from _stored(folder, _thinned(_MANY_SOURCES), "busy with many sources", "large ")
@@ -98,6 +101,22 @@ def _shortened(whole: bytes, events: int, is_whole: bool) -> RawFile:
     }
     kind = layout().block_kinds["EVENTS"]
     raw.blocks = [(one, _varied(rows, events) if one == kind else rows) for one, rows in raw.blocks]
+    return raw
+
+
+def _packed(old: bytes, events: int) -> RawFile:
+    raw = RawFile.parsed(_today(_shortened(old, events, False)).built())
+    shared = layout()
+    raw.magic = MAGIC
+    raw.head["layout"]["enums"]["noise_block_kind"] = shared.description["enums"][
+        "noise_block_kind"
+    ]
+    raw.blocks = [
+        (shared.block_kinds["PACKED"], packed_events(np.frombuffer(rows, shared.event), shared))
+        if one == shared.block_kinds["EVENTS"]
+        else (one, rows)
+        for one, rows in raw.blocks
+    ]
     return raw
 
 

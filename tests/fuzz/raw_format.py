@@ -31,6 +31,7 @@ class RawFile:
     head: dict[str, Any]
     blocks: list[tuple[int, bytes]]
     """Kind and payload."""
+    magic: bytes = MAGIC
     checked: bool = True
     """False: a file of version 0.2."""
     numbers: list[int] = field(default_factory=list)
@@ -53,12 +54,12 @@ class RawFile:
             at += int(one["bytes"])
         if checked:
             del blocks[0]  # the checksum of the head
-        return cls(head, blocks, checked)
+        return cls(head, blocks, whole[: len(MAGIC)], checked)
 
     def built(self) -> bytes:
         """The file. Texts that JSON cannot hold are written as they are."""
         line = json.dumps(self.head).encode()
-        head = MAGIC + line + b" " * (-(len(MAGIC) + len(line) + 1) % 8) + b"\n"
+        head = self.magic + line + b" " * (-(len(MAGIC) + len(line) + 1) % 8) + b"\n"
         if not self.checked:
             return head + b"".join(_block(_BEFORE, *one) for one in self.blocks)
         kinds = layout().block_kinds

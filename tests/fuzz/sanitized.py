@@ -19,7 +19,8 @@ _CHEAP = "quarantine_size_mb=32:malloc_context_size=4:allocator_release_to_os_in
 def build(folder: Path) -> Path:
     """The library, made in ``folder``. Raises SystemExit where the compiler cannot."""
     library = folder / "_tables.so"
-    sources = [*sorted((NATIVE / "tables").glob("*.c")), NATIVE / "crc32c.c"]
+    shared = [NATIVE / f"{name}.c" for name in ("crc32c", "packed_records")]
+    sources = [*sorted((NATIVE / "tables").glob("*.c")), *shared]
     include = sysconfig.get_path("include")
     options = [
         "-g",

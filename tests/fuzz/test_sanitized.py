@@ -20,6 +20,7 @@ from tests.fuzz.worker import load_tables
 load_tables(Path(sys.argv[1]))
 from noisetop._tables import AsOfJoin, Groups, ThreadTimes
 from noisetop._tables import add_gaps, add_up, buckets, crc32c, shares, split_by_kind
+from noisetop._tables import pack_records, unpack_records
 assert crc32c(b"123456789") == 0xE3069283
 
 EDGES = [0, 1, 255, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
@@ -56,6 +57,10 @@ for _ in range(int(sys.argv[2])):
         lambda: split_by_kind([random.randbytes(16 * rows)], 16, random.choice([0, 15, 16, -1]),
                               random.randrange(256), random.randbytes(random.randrange(10)),
                               random.choice([-1, 0, 1, 3, 2**59, 2**60])),
+        lambda: pack_records(random.randbytes(64 * rows), random.choice([0, 63, 64, -1]),
+                             bytearray(random.choice([256 * 64, 64]))),
+        lambda: unpack_records(random.randbytes(40 * rows), random.choice([0, 8, 2**62, -1]),
+                               bytearray(256 * 64), bytearray(64 * random.choice([0, 1, rows]))),
     ]
     for call in random.sample(calls, len(calls)) * 2:
         try:

@@ -174,7 +174,7 @@ def test_the_blocks_around_a_damaged_one_are_read(tmp_path: Path) -> None:
     write_raw(path)
     head, blocks = raw_blocks(path.read_bytes())
     header = layout().block.itemsize
-    for place in (4, header // 2, header + 9, header + 64 * ROWS - 1):
+    for place in (4, header // 2, header + 9, -1):
         third = bytearray(blocks[4])
         third[place] ^= 0xFF
         path.write_bytes(head + b"".join([*blocks[:4], third, *blocks[5:]]))
@@ -262,9 +262,12 @@ def test_a_page_of_zeros_in_a_file_of_version_0_2_is_told(tmp_path: Path) -> Non
 def test_a_file_that_becomes_shorter_while_it_is_read_is_told(tmp_path: Path) -> None:
     """A mapped one would end the process."""
     path = tmp_path / "a"
-    many = [some_events(ROWS * number) for number in range(BLOCKS)]
-    write_spool(path, [np.repeat(one, 500) for one in many])
+    many = [np.repeat(some_events(ROWS * number), 5000) for number in range(BLOCKS)]
+    for one in many:
+        one["id"] = np.arange(len(one))
+    write_spool(path, many)
     found = open_recording(path)
+    assert path.stat().st_size > 2 << 20, "what was read ahead is not read again"
     os.truncate(path, 30_000)
     with pytest.raises(NoisetopError, match=r"damaged \("):
         summary_of(found)

@@ -20,6 +20,10 @@ static PyMethodDef methods[] = {
 	 "add_gaps((groups, starts), last, histogram) -> None"},
 	{"buckets", tables_buckets, METH_VARARGS, "buckets(durations, out) -> None"},
 	{"crc32c", tables_crc32c, METH_VARARGS, "crc32c(content, crc=0) -> int"},
+	{"pack_records", tables_pack_records, METH_VARARGS,
+	 "pack_records(records, at, last) -> bytes"},
+	{"unpack_records", tables_unpack_records, METH_VARARGS,
+	 "unpack_records(packed, at, last, records) -> int"},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -13,5 +13,7 @@ PyObject *tables_shares(PyObject *self, PyObject *args);
 PyObject *tables_add_gaps(PyObject *self, PyObject *args);
 PyObject *tables_buckets(PyObject *self, PyObject *args);
 PyObject *tables_crc32c(PyObject *self, PyObject *args);
+PyObject *tables_pack_records(PyObject *self, PyObject *args);
+PyObject *tables_unpack_records(PyObject *self, PyObject *args);
 
 #endif

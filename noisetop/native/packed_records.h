@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records without what they have in common. Each is a byte by which it is told apart, a mask, and
+ * for each bit of that a word of 8 bytes, from the lowest on: those that differ from the last record
+ * with the same byte, which is zeros at first. In place of the third word, an event's net time, there
+ * is the second one less the third: what was nested in it, nothing as a rule.
+ */
+#ifndef NOISETOP_PACKED_RECORDS_H
+#define NOISETOP_PACKED_RECORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PACKED_WORDS 8
+#define PACKED_RECORD_BYTES (PACKED_WORDS * sizeof(uint64_t))
+/* What a record needs in the worst case; the last one needs room for a word more. */
+#define PACKED_MOST_BYTES (2 + PACKED_RECORD_BYTES)
+
+/* Zeros at first. */
+struct packing {
+	uint64_t last[256][PACKED_WORDS];
+};
+
+/*
+ * Packs records, of PACKED_RECORD_BYTES each, that are told apart by the byte at `at`. Returns how
+ * many bytes it wrote, at most PACKED_MOST_BYTES for each and a word.
+ */
+size_t packed_records__pack(struct packing *p, const void *records, size_t count, size_t at,
+			    uint8_t *to);
+/*
+ * Unpacks so many records. Returns how many of the `size` bytes it took; 0: these hold fewer, or
+ * what nobody packed.
+ */
+size_t packed_records__unpack(struct packing *p, const uint8_t *from, size_t size, size_t count,
+			      void *records);
+
+#endif
