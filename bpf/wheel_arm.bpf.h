@@ -50,6 +50,16 @@ static __always_inline void wheel_arm_record(struct noise_cpu *c, struct noise_t
 	noise_commit(c, (void *)record, writer);
 }
 
+/* Whether it is put off by the one who armed it. A worker may work on something else by now. */
+static __always_inline bool wheel_arm_is_same(struct noise_cpu *c,
+					      const struct noise_trigger *place,
+					      const struct trigger *trigger)
+{
+	return place->tid == KERNEL_CURRENT(pid) && place->context == trigger->context &&
+	       place->root == noise_root(c) && place->function == trigger->function &&
+	       place->user_stack == trigger->user_stack && !(KERNEL_CURRENT(flags) & PF_WQ_WORKER);
+}
+
 /* Notes who arms a timer; the interrupts of this CPU are off. */
 static __always_inline int wheel_arm(struct noise_cpu *c, const struct trigger *trigger)
 {
@@ -57,6 +67,10 @@ static __always_inline int wheel_arm(struct noise_cpu *c, const struct trigger *
 	if (!place)
 		return 0;
 	u64 other = place->object;
+	if (other == trigger->object && wheel_arm_is_same(c, place, trigger)) {
+		place->time_ns = bpf_ktime_get_ns();
+		return 0;
+	}
 	if (other && other != trigger->object)
 		wheel_arm_record(c, place, other);
 	place->object = 0;
