@@ -22,6 +22,7 @@ from noisetop.events.layout import Layout
 from noisetop.events.source_names import Names
 from noisetop.events.symbols import SymbolTable
 from noisetop.recording.block_file import PlainBlockFile
+from noisetop.recording.event_block import packed_events
 from noisetop.recording.raw_file import SpoolWriter
 
 START_NS = 5_000_000_000
@@ -157,14 +158,19 @@ def write_made_up(path: Path, size: Size) -> int:
         writer = SpoolWriter(layout, file)
         writer.write_head({"host": "made up"}, _names(size), tuple(range(size.cpus)))
         file.append(kinds["START"], START_NS.to_bytes(8, "little"))
-        file.append(kinds["EVENTS"], _task_names(layout, size).tobytes())
+        file.append(kinds["PACKED"], _packed(layout, _task_names(layout, size)))
         for number in range(blocks):
             turn, cpu = divmod(number, size.cpus)
-            file.append(kinds["EVENTS"], _moved(layout, records, turn, cpu).tobytes())
+            file.append(kinds["PACKED"], _packed(layout, _moved(layout, records, turn, cpu)))
         writer.write_end(end_ns, PeriodCounters(), "")
     finally:
         os.close(fd)
     return blocks * len(records)
+
+
+def _packed(layout: Layout, records: Raw) -> bytes:
+    """The payload of a block."""
+    return packed_events(np.frombuffer(records.tobytes(), layout.event), layout)
 
 
 def _moved(layout: Layout, records: Raw, turn: int, cpu: int) -> Raw:
