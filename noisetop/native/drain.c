@@ -27,6 +27,8 @@
 #define BUSY_VISITS 4
 /* 16 KiB: what looks at a record after another one has finds it in the cache of this CPU. */
 #define CHUNK_RECORDS 256
+/* A block is a multiple of so many. */
+#define PADDING_BYTES 8
 
 /* The staging buffer begins with room for the block's header, so that a block is one write. */
 struct staged {
@@ -37,12 +39,12 @@ struct staged {
 
 static void spool__flush(struct drain *d)
 {
-	static const uint64_t padding;
+	static const char padding[PADDING_BYTES];
 	if (!d->staging.size)
 		return;
 	size_t over = d->staging.size % sizeof(padding);
-	if (over) /* there is room for it */
-		buffer__append(&d->staging, &padding, sizeof(padding) - over);
+	if (over) /* spool__pack() keeps room for it */
+		buffer__append(&d->staging, padding, sizeof(padding) - over);
 	struct staged *staged = (void *)d->staging.data;
 	uint64_t events = staged->count;
 	size_t bytes = d->staging.size - sizeof(staged->block);
@@ -65,7 +67,7 @@ static int spool__pack(struct drain *d, const struct noise_event *events, size_t
 	if (first)
 		memset(&d->packing, 0, sizeof(d->packing));
 	if (!err)
-		err = buffer__reserve(&d->staging, count * PACKED_MOST_BYTES + sizeof(uint64_t));
+		err = buffer__reserve(&d->staging, count * PACKED_MOST_BYTES + PADDING_BYTES);
 	if (err)
 		return err;
 	d->staging.size += packed_records__pack(&d->packing, events, count,

@@ -13,7 +13,7 @@
 
 #define PACKED_WORDS 8
 #define PACKED_RECORD_BYTES (PACKED_WORDS * sizeof(uint64_t))
-/* What a record needs in the worst case; the last one needs room for a word more. */
+/* What a record needs in the worst case. */
 #define PACKED_MOST_BYTES (2 + PACKED_RECORD_BYTES)
 
 /* Zeros at first. */
@@ -23,14 +23,11 @@ struct packing {
 
 /*
  * Packs records, of PACKED_RECORD_BYTES each, that are told apart by the byte at `at`. Returns how
- * many bytes it wrote, at most PACKED_MOST_BYTES for each and a word.
+ * many bytes it wrote.
  */
 size_t packed_records__pack(struct packing *p, const void *records, size_t count, size_t at,
 			    uint8_t *to);
-/*
- * Unpacks so many records. Returns how many of the `size` bytes it took; 0: these hold fewer, or
- * what nobody packed.
- */
+/* Unpacks so many records. Returns how many of the `size` bytes it took; 0: these hold fewer. */
 size_t packed_records__unpack(struct packing *p, const uint8_t *from, size_t size, size_t count,
 			      void *records);
 

@@ -24,7 +24,7 @@ static PyObject *pack(const Py_buffer *records, Py_ssize_t at, const Py_buffer *
 		PyErr_SetString(PyExc_ValueError, "at must lie in a record");
 		return NULL;
 	}
-	uint8_t *packed = PyMem_Malloc(count * PACKED_MOST_BYTES + sizeof(uint64_t));
+	uint8_t *packed = PyMem_Malloc(count * PACKED_MOST_BYTES);
 	if (!packed)
 		return PyErr_NoMemory();
 	size_t size;
