@@ -2,8 +2,8 @@
 
 Line 1 is the magic, line 2 one JSON object with the layout of everything that follows, padded with
 spaces so that the blocks begin at a multiple of 8. The first block holds the checksum of these two.
-The drain thread appends blocks of events and of losses; a last JSON block says how it ended. A file
-without that one was cut short and is read up to its last whole block.
+The drain thread appends blocks of events (event_block.py) and of losses; a last JSON block says how
+it ended. A file without that one was cut short and is read up to its last whole block.
 """
 
 from __future__ import annotations
