@@ -72,8 +72,9 @@ def test_a_process_started_again_and_again_is_told_with_who_starts_it(tmp_path: 
         pid = load.pid
     document = reported(file)
     (row,) = [one for one in document["short_lived"] if one["name"] == NAME]
-    # Some guests' kernels hide a few tasks from their tracepoints.
-    assert 0.9 * STARTS <= row["starts"] <= STARTS
+    # Some guests' kernels hide a few tasks from their tracepoints, and with each of them a switch.
+    hidden = document["losses"]["by_cpu"][str(VICTIM_CPU)]["switch"]
+    assert min(0.9 * STARTS, STARTS - hidden) <= row["starts"] <= STARTS
     assert row["starts_per_s"] == pytest.approx(row["starts"] * 1e9 / document["duration_ns"])
     starter = row["starter"]
     assert (starter["pid"], starter["name"]) == (pid, "cronish.sh")
