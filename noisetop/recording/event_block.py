@@ -13,8 +13,8 @@ from noisetop.input import InputBytes
 
 EVENT_BLOCKS = ("EVENTS", "PACKED")
 """Kinds of blocks that hold events."""
-_MOST_BYTES = 256 << 20
-"""Of a packed block, which is read at once."""
+MOST_BYTES = 256 << 20
+"""Of a block that is read at once: any but one of events that are not packed."""
 _COUNT_BYTES = 8
 _SHAPE = (256, 8)
 """Of the records that others are compared with: by source, in words."""
@@ -54,7 +54,7 @@ def events_of(content: InputBytes, block: Block, layout: Layout, most: int) -> I
 
 
 def _unpacked(content: InputBytes, block: Block, layout: Layout, most: int) -> Iterator[Events]:
-    if block.size > _MOST_BYTES:
+    if block.size > MOST_BYTES:
         raise ValueError(f"a packed block of {block.size} bytes")
     packed = content.at(block.offset, block.size)
     count, at = int.from_bytes(packed[:_COUNT_BYTES], "little"), _COUNT_BYTES

@@ -37,7 +37,7 @@ from noisetop.events.victim_time import ANY_TASK
 from noisetop.input import InputBytes, open_input
 from noisetop.recording.block_file import CUT_SHORT, BlockFile, BlockReader
 from noisetop.recording.damage import damage_told
-from noisetop.recording.event_block import EVENT_BLOCKS, Block, events_of
+from noisetop.recording.event_block import EVENT_BLOCKS, MOST_BYTES, Block, events_of
 from noisetop.recording.metadata_json import user_stacks_as_dict, user_stacks_from_dict
 from noisetop.recording.occurring_symbols import OccurringSymbols
 from noisetop.recording.prefetch import read_ahead
@@ -49,8 +49,6 @@ MAGICS = (MAGIC, b"noisetop recording 1\n")
 """All of one length. Before the first one no records were packed."""
 _FIRST_HEAD_BYTES = 1 << 16
 _MAX_HEAD_BYTES = 64 << 20
-_MAX_BLOCK_BYTES = 256 << 20
-"""Of a block that is no block of events."""
 _CHUNK_BYTES = 8 << 20
 _HEAD_CHECKSUM = "head_crc32c"
 Choice = Callable[[Layout, Events], Events]
@@ -320,7 +318,7 @@ def _scan(content: InputBytes, offset: int, layout: Layout, symbols_complete: bo
 
 
 def _payload(content: InputBytes, block: Block) -> bytes:
-    if block.size > _MAX_BLOCK_BYTES:
+    if block.size > MOST_BYTES:
         raise ValueError(f"a block of {block.size} bytes")
     return bytes(content.at(block.offset, block.size))
 
