@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records without what they have in common. Each is a byte by which it is told apart, a mask, and
- * for each bit of that a word of 8 bytes, from the lowest on: those that differ from the last record
- * with the same byte, which is zeros at first. In place of the third word, an event's net time, there
- * is the second one less the third: what was nested in it, nothing as a rule.
+ * Records without what they have in common. Each is a byte by which it is told apart, a 16-bit number
+ * of two bits for each of its words, and the words that differ from those of the last record with the
+ * same byte, which are zeros at first: by how much the first word, when it began, is later, and the
+ * others' exclusive or. Two bits tell how many bytes that takes: 0, 2, 4 or 8. In place of the third
+ * word, an event's net time, there is the second one less the third: what was nested in it, nothing
+ * as a rule. Numbers are little-endian.
  */
 #ifndef NOISETOP_PACKED_RECORDS_H
 #define NOISETOP_PACKED_RECORDS_H
@@ -14,7 +16,7 @@
 #define PACKED_WORDS 8
 #define PACKED_RECORD_BYTES (PACKED_WORDS * sizeof(uint64_t))
 /* What a record needs in the worst case. */
-#define PACKED_MOST_BYTES (2 + PACKED_RECORD_BYTES)
+#define PACKED_MOST_BYTES (3 + PACKED_RECORD_BYTES)
 
 /* Zeros at first. */
 struct packing {
@@ -22,8 +24,8 @@ struct packing {
 };
 
 /*
- * Packs records, of PACKED_RECORD_BYTES each, that are told apart by the byte at `at`. Returns how
- * many bytes it wrote.
+ * Packs records, of PACKED_RECORD_BYTES each, that are told apart by the byte at `at`, into a place
+ * that has PACKED_MOST_BYTES for each. Returns how many bytes they took.
  */
 size_t packed_records__pack(struct packing *p, const void *records, size_t count, size_t at,
 			    uint8_t *to);

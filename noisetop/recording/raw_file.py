@@ -44,7 +44,7 @@ from noisetop.recording.prefetch import read_ahead
 from noisetop.recording.recording import Recording, checked_cpus, checked_period
 from noisetop.recording.thread_accounts import ThreadAccounts
 
-MAGIC = b"noisetop recording 2\n"
+MAGIC = b"noisetop recording 3\n"
 MAGICS = (MAGIC, b"noisetop recording 1\n")
 """All of one length. Before the first one no records were packed."""
 _FIRST_HEAD_BYTES = 1 << 16

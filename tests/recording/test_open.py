@@ -62,7 +62,7 @@ NOT_OURS = {
     "half a magic": b"noisetop reco",
     "only the magic": b"noisetop recording 1\n",
     "only the other magic": b"noisetop compact recording 1\n",
-    "a later version": b"noisetop recording 2\n{}\n",
+    "a later version": b"noisetop recording 4\n{}\n",
     "half a trace": b'{"displayTimeUnit":"ns",\n"otherData":{"writer":"noisetop 1',
     "half a gzip": gzip.compress(b"hello")[:9],
     "elf": b"\x7fELF" + bytes(60),
