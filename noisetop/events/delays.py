@@ -12,12 +12,25 @@ import numpy.typing as npt
 from noisetop._tables import flatten
 from noisetop.events.interruption import INTERRUPTION, SIDE_LEVEL, Interruptions
 from noisetop.tables.rows import joined, select
+from noisetop.tables.small_numbers import occurring
 
 KEPT_NS = 10_000_000_000
 """How far back a wait finds what ran; what took the time of one that began earlier is not known."""
 _KEPT_ROWS = 1 << 20
+_FIELDS = ("start_ns", "gross_ns", "source", "tid", "victim_tid", "level", "origin")
+_RAN = np.dtype([(name, INTERRUPTION[name]) for name in _FIELDS], align=True)
+"""What is kept of an interruption."""
+_LEVEL_BITS = np.uint64(4)
+"""A start with its level below it still fits in 64 bits for 36 years after boot."""
 
 Moments = npt.NDArray[np.uint64]
+
+
+def _kept(table: Interruptions) -> npt.NDArray[np.void]:
+    rows = np.empty(len(table), _RAN)
+    for name in _FIELDS:
+        rows[name] = table[name]
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +42,8 @@ class Ran:
     columns: tuple[Moments, Moments, Moments]
     """Start, end and place in ``kinds`` of each stretch in which one of them was the innermost, in
     their order."""
-    table: Interruptions
-    """The interruptions, in the order of their start."""
+    table: npt.NDArray[np.void]
+    """The interruptions, in the order of their start, without some of their fields."""
 
     def gaps(self, start_ns: int, end_ns: int) -> Moments:
         """Shape (gaps, 2): start and end of each stretch in which nothing is known to have run."""
@@ -45,7 +58,7 @@ class Ran:
 class _Piece:
     """Interruptions that came together, at least one."""
 
-    rows: Interruptions
+    rows: npt.NDArray[np.void]
     ends: npt.NDArray[np.uint64] = field(init=False)
     first_ns: int = field(init=False)
     """When the first of them began."""
@@ -56,7 +69,7 @@ class _Piece:
         self.ends = self.rows["start_ns"] + self.rows["gross_ns"]
         self.first_ns, self.last_ns = int(self.rows["start_ns"].min()), int(self.ends.max())
 
-    def between(self, start_ns: int, end_ns: int) -> Interruptions:
+    def between(self, start_ns: int, end_ns: int) -> npt.NDArray[np.void]:
         """Those that have a part in this time."""
         return select(self.rows, (self.ends > start_ns) & (self.rows["start_ns"] < end_ns))
 
@@ -69,7 +82,7 @@ class _Lately:
     rows: int = 0
 
     def add(self, table: Interruptions) -> None:
-        self.pieces.append(_Piece(table))
+        self.pieces.append(_Piece(_kept(table)))
         self.rows += len(table)
         while len(self.pieces) > 1 and self.rows > _KEPT_ROWS:
             self.rows -= len(self.pieces.pop(0).rows)
@@ -78,15 +91,16 @@ class _Lately:
         while len(self.pieces) > 1 and self.pieces[0].last_ns < before_ns:
             self.rows -= len(self.pieces.pop(0).rows)
 
-    def between(self, start_ns: int, end_ns: int) -> Interruptions:
+    def between(self, start_ns: int, end_ns: int) -> npt.NDArray[np.void]:
         """What has a part in this time, in the order of its start, the outer one first."""
         found = [
             piece.between(start_ns, end_ns)
             for piece in self.pieces
             if piece.last_ns > start_ns and piece.first_ns < end_ns
         ]
-        rows = joined([np.empty(0, INTERRUPTION), *found])
-        return select(rows, np.lexsort((rows["level"], rows["start_ns"])))
+        rows = joined([np.empty(0, _RAN), *found])
+        order = rows["start_ns"] << _LEVEL_BITS | rows["level"]
+        return select(rows, np.argsort(order, kind="stable"))
 
 
 @dataclass(slots=True)
@@ -98,7 +112,7 @@ class DelayFinder:
     def add(self, table: Interruptions) -> None:
         """Takes interruptions, those on an idle CPU included."""
         running = select(table, table["level"] != SIDE_LEVEL)
-        for cpu in np.unique(running["cpu"]).tolist():
+        for cpu in occurring(running["cpu"]):
             self._by_cpu.setdefault(cpu, _Lately()).add(select(running, running["cpu"] == cpu))
 
     def renumber(self, numbers: npt.NDArray[np.uint32]) -> None:
@@ -135,7 +149,7 @@ class DelayFinder:
         cpu: int,
         start_ns: int,
         end_ns: int,
-        kinds_of: Callable[[Interruptions], tuple[list[Any], Moments]],
+        kinds_of: Callable[[npt.NDArray[np.void]], tuple[list[Any], Moments]],
     ) -> Ran:
         """What ran on a CPU from one moment to another. ``kinds_of`` tells of a table what counts
         as one, and which of these each row is."""

@@ -18,6 +18,7 @@ from noisetop.events.victim_stacks import NO_STACK, TRIGGER_OF, VictimStacks
 from noisetop.tables.dictionary import Column, DictionaryEncoder
 from noisetop.tables.nesting import first_inside
 from noisetop.tables.rows import as_dict, joined, select
+from noisetop.tables.small_numbers import occurring
 
 Triggers = npt.NDArray[np.void]
 """Structured array of ``struct noise_trigger``."""
@@ -157,7 +158,7 @@ class TriggerJoin:
 
     def add(self, records: Triggers) -> None:
         """Takes the triggers of a batch, before its events are joined."""
-        for number in np.unique(records["source"]).tolist():
+        for number in occurring(records["source"]):
             kind = self.layout.kinds[number]
             mine = select(records, records["source"] == number)
             if kind.trigger_of == TRIGGER_OF:
@@ -303,14 +304,14 @@ class TriggerJoin:
 
     def _join_raisers(self, batch: _Batch) -> None:
         """Softirqs: what was running when they were raised, told with the event."""
-        softirqs = select(batch.events, chosen := batch.rows("softirq"))
-        told = (softirqs["flags"] & Flag.THREADED == 0) & (softirqs["object"] != 0)
-        chosen, softirqs = chosen[told], select(softirqs, told)
+        chosen, events = batch.rows("softirq"), batch.events
+        words = events["object"].take(chosen)
+        told = (events["flags"].take(chosen) & Flag.THREADED == 0) & (words != 0)
+        chosen, words = chosen[told], words[told]
         if not len(chosen):
             return
-        words = np.ascontiguousarray(softirqs["object"])
         raisers = words.view(self.layout.dtype("noise_raiser"))
-        cpus, times = softirqs["cpu"], softirqs["start_ns"]
+        cpus, times = events["cpu"].take(chosen), events["start_ns"].take(chosen)
         batch.index[chosen] = self._interned(
             "raised",
             [words, cpus, self.names.places(raisers["tid"], times)],

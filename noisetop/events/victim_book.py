@@ -32,6 +32,7 @@ from noisetop.events.source_names import Namer
 from noisetop.events.task_names import TaskNames
 from noisetop.events.victim_time import VictimTime
 from noisetop.tables.rows import joined, select
+from noisetop.tables.small_numbers import occurring
 
 SWITCH_NS = 20_000
 """What nothing accounts for in a wait belongs to the switches around it, up to this."""
@@ -148,9 +149,12 @@ class VictimBook:
         self._finder.add(table)
         mine = (table["tid"] == table["victim_tid"]) & (table["victim_tid"] != 0)
         mine &= (table["level"] >= _SOFTIRQ_LEVEL) & (table["level"] != SIDE_LEVEL)
-        mine_too = select(table, mine)
-        self._times.ran((mine_too["victim_tid"], mine_too["cpu"]))
-        for (tid, origin), net_ns in _sums(mine_too).items():
+        rows = np.flatnonzero(mine)
+        victims, cpus, origins, net = (
+            table[field].take(rows) for field in ("victim_tid", "cpu", "origin", "net_ns")
+        )
+        self._times.ran((victims, cpus))
+        for tid, origin, net_ns in _sums(victims, origins, net):
             self._loss(tid).disturbed[origin] += net_ns
         self._waits = joined([self._waits, waits])
 
@@ -204,7 +208,7 @@ class VictimBook:
         self._times.account((waits["tid"], waits["cpu"], starts, ends, reasons, slept), begins)
         found = begins < ends
         rows: list[tuple[int, ...]] = []
-        for cpu in np.unique(waits["cpu"][found]).tolist():
+        for cpu in occurring(waits["cpu"][found]):
             here = np.flatnonzero(found & (waits["cpu"] == cpu))
             quota = reasons[here] == _tables.THROTTLED
             rows += self._attribute(finder, select(waits, here), quota, begins[here], ends[here])
@@ -258,7 +262,7 @@ class VictimBook:
         order = np.argsort(lasts, kind="stable")
         return of_wait[order], stands[order], firsts[order], lasts[order]
 
-    def _kinds(self, table: Interruptions) -> tuple[list[Source | tuple[int, int]], Moments]:
+    def _kinds(self, table: npt.NDArray[np.void]) -> tuple[list[Source | tuple[int, int]], Moments]:
         """What can take the time of a wait: a task that competes, or the origin of an interruption
         and, if that is its victim, whom it delayed. And which of these each row is."""
         victims = np.where(table["origin"] == Origin.SELF, table["victim_tid"], 0)
@@ -375,12 +379,12 @@ def _ran_on(cpu: int, run_ns: int, parts: list[tuple[int, int]]) -> dict[int, in
     return ran_on
 
 
-def _sums(table: Interruptions) -> dict[tuple[int, int], int]:
-    """Net time by victim and origin."""
-    keys = table["victim_tid"].astype(np.uint64) << np.uint64(8) | table["origin"]
-    unique, place = np.unique(keys, return_inverse=True)
-    totals = np.bincount(place, table["net_ns"].astype(np.float64), len(unique)).astype(np.int64)
-    return {
-        (key >> 8, key & 0xFF): total
-        for key, total in zip(unique.tolist(), totals.tolist(), strict=True)
-    }
+def _sums(
+    victims: npt.NDArray[np.uint32], origins: npt.NDArray[np.uint8], net: Moments
+) -> list[tuple[int, int, int]]:
+    """Victim, origin and net time in ns of each pair that occurs."""
+    places = np.empty(len(net), np.uint32)
+    firsts = Groups(2).numbers((victims, origins), places)
+    totals = np.bincount(places, net.astype(np.float64), len(firsts)).astype(np.int64)
+    pairs = victims[firsts].tolist(), origins[firsts].tolist()
+    return list(zip(*pairs, totals.tolist(), strict=True))
