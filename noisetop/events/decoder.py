@@ -77,8 +77,6 @@ class RecordReader:
     victims: VictimBook = field(init=False)
     calls: SingleCalls | None = None
     """Where functions were not traced as they ran."""
-    splits: bool = False
-    """Whether settle() is going to be called after each read()."""
     cold: ColdEntries = field(default_factory=ColdEntries)
     task_names: TaskNames = field(default_factory=TaskNames)
     waits: WaitBook = field(default_factory=WaitBook)
@@ -136,21 +134,31 @@ class RecordReader:
         if self.calls is not None:
             self.calls.restart()
 
-    def read(self, *pieces: Events, last: bool, complete_ns: int | None = None) -> Interruptions:
+    def read(
+        self,
+        *pieces: Events,
+        last: bool,
+        complete_ns: int | None = None,
+        settles: bool = False,
+    ) -> Interruptions:
         """Interruptions with sources and triggers; the youngest are kept for the next call, unless
         this is the last one. Until ``complete_ns`` nothing is missing: every ring was read since.
+        ``settles``: settle() comes next, up to that moment.
         """
-        return self.join_triggers(self.take(*pieces, last=last, complete_ns=complete_ns))
+        return self.join_triggers(
+            self.take(*pieces, last=last, complete_ns=complete_ns), settles=settles
+        )
 
     def take(self, *pieces: Events, last: bool, complete_ns: int | None = None) -> Batch:
         """The first half of read(): all but who caused it. May run ahead on another thread."""
+        is_told = complete_ns is not None
         names, triggers, waits, events = split(self.layout, self._held, *pieces)
         if complete_ns is None:
             complete_ns = _complete_ns(events)
         if self.layout.task_name is not None:
             self.namer.note_own(names.view(self.layout.task_name), self.own_pid)
         events = self._due(events, complete_ns, last=last)
-        if self.splits:
+        if is_told:
             waits = self._due_waits(waits, complete_ns, last=last)
         table = self.namer.interruptions(events)
         self.cold.mark(table)
@@ -168,8 +176,8 @@ class RecordReader:
         self.namer.add_functions(table, rows, records["function"])
         return rows[alone], select(records, alone)
 
-    def join_triggers(self, batch: Batch) -> Interruptions:
-        """The other half, in the order in which the batches were taken."""
+    def join_triggers(self, batch: Batch, *, settles: bool = False) -> Interruptions:
+        """The other half, in the order in which the batches were taken. ``settles``: see read()."""
         self.task_names.add(batch.names, self.layout.task_name)
         if len(batch.triggers):
             self.join.add(batch.triggers.view(self.layout.trigger))
@@ -183,7 +191,7 @@ class RecordReader:
         if self.layout.slept_new is None:
             return table
         self.victims.add(table, batch.waits)
-        if self.splits and not batch.last:
+        if settles and not batch.last:
             return table
         settled_ns = None if batch.last else batch.complete_ns - _SETTLED_NS
         return joined([table, self.victims.settle(settled_ns)])

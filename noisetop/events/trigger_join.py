@@ -109,6 +109,8 @@ class TriggerJoin:
     _encoders: dict[str, DictionaryEncoder] = field(default_factory=dict)
     _named: int = 0
     """Version of the names that these were learned with."""
+    _are_ticks: DictionaryEncoder = field(default_factory=lambda: DictionaryEncoder(1))
+    """By function of a timer: 1 for one of the tick."""
     _tick: int = 0
     _wheel: int = 0
     _task: int = field(init=False)
@@ -344,9 +346,10 @@ class TriggerJoin:
         batch.index[batch.rows("timer_wheel")] = self._wheel
         hrtimers = batch.rows("hrtimer")
         functions = batch.events["id"][hrtimers]
-        for function in np.unique(functions).tolist():
-            if self.function_name(function) in TICK_FUNCTIONS:
-                batch.index[hrtimers[functions == function]] = self._tick
+        are_ticks = self._are_ticks.numbers(
+            (functions,), lambda row: self.function_name(int(functions[row])) in TICK_FUNCTIONS
+        )
+        batch.index[hrtimers[are_ticks != 0]] = self._tick
 
     def _join_frames(self, batch: _Batch, inner: tuple[str, ...], outer: tuple[str, ...]) -> None:
         """An interrupt has the trigger of the first thing that it ran."""

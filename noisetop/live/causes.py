@@ -49,6 +49,8 @@ class LiveCauses:
     _collector: Collector | None = None
     _waits: WaitBook = field(default_factory=WaitBook)
     _start_ns: int = 0
+    _latest_ns: int = -1
+    """When the interval of the last table began."""
     _due_ns: int = 0
     """When it judges next."""
 
@@ -67,19 +69,16 @@ class LiveCauses:
         """Collects anew, as the lists of the reader are others now; the last judgement stays."""
         self._collector = None
 
-    def add(
-        self,
-        table: Interruptions,
-        waits: WaitBook,
-        start_ns: int,
-        end_ns: int,
-        cpu_victims: CpuVictims = MappingProxyType({}),
-    ) -> None:
-        """Takes an interval; ``cpu_victims``: whose the CPUs are by now."""
+    def add(self, table: Interruptions, start_ns: int) -> None:
+        """Takes a table of the interval that began then; the first that is taken is the first of
+        its interval."""
+        is_first, self._latest_ns = start_ns != self._latest_ns, start_ns
         if not self._wanted.is_set():
             self.restart()
             return
         if self._collector is None:
+            if not is_first:
+                return
             self._collector = Collector(
                 self.reader.namer.sources,
                 self.reader.join.triggers,
@@ -89,6 +88,14 @@ class LiveCauses:
             self._waits.clear()
             self._start_ns, self._due_ns = start_ns, 0
         self._collector.add(table)
+
+    def judge(
+        self, waits: WaitBook, end_ns: int, cpu_victims: CpuVictims = MappingProxyType({})
+    ) -> None:
+        """The interval has ended; ``waits`` are those of it, and ``cpu_victims`` say whose the CPUs
+        are by now."""
+        if self._collector is None:
+            return
         self._waits.merge(waits)
         # Half a second of tolerance: intervals do not end on the dot.
         if end_ns >= self._due_ns - 500_000_000:

@@ -16,6 +16,7 @@ from noisetop.events.victim_time import folded as victims_folded
 from noisetop.events.waits import WaitBook
 from noisetop.live.causes import LiveCauses
 from noisetop.live.period_split import PeriodSplitter
+from noisetop.live.reading_steps import ReadingSteps
 from noisetop.live.sample import Sample
 from noisetop.live.worst_moments import WorstMoments
 from noisetop.machine.allocation import HeapTrimmer
@@ -86,17 +87,23 @@ class TracerFeed:
     """Whether samples can carry the worst moments."""
     places: Mapping[int, CpuPlace] = field(default_factory=lambda: places_of(topology()))
     on_tables: Callable[[Interruptions, Interruptions], object] | None = None
-    """Called before each sample with what ended, and with the part that its interval has."""
+    """Called before each sample, once or more, with what ended and the part that its interval
+    has of it."""
     _total: Summarizer = field(init=False)
     _total_waits: WaitBook = field(default_factory=WaitBook)
     _total_victims: dict[int, VictimTime] = field(default_factory=dict)
     _splitter: PeriodSplitter = field(default_factory=PeriodSplitter)
+    _steps: ReadingSteps = field(default_factory=ReadingSteps)
+    _read_ns: int = 0
+    """Up to when the last reading was complete."""
     _total_start_ns: int = 0
     _last_ns: int = 0
     _counters_at_start: Totals = field(init=False)
     _counters_at_last: Totals = field(init=False)
     _causes: LiveCauses = field(init=False)
     _moments: WorstMoments | None = None
+    _unjudged: list[Interruptions] = field(default_factory=list)
+    """Tables of the interval that runs, for the moments."""
     _moments_wanted: threading.Event = field(default_factory=threading.Event)
     _claims: Claims = field(init=False)
     _reset_wanted: threading.Event = field(default_factory=threading.Event)
@@ -105,7 +112,6 @@ class TracerFeed:
     """Tasks whose names could not be forgotten last."""
 
     def __post_init__(self) -> None:
-        self.tracer.reader.splits = True
         self.tracer.reader.namer.most_names = _NEW_NAMES
         self._total, self._moments = self._summarizer(), self._no_moments()
         self._causes = LiveCauses(
@@ -121,7 +127,7 @@ class TracerFeed:
         )
         any_task = self.tracer.target.victims == ANY_TASK
         self._claims = Claims(any_task, self.tracer.given_victim, self.tracer.own_pid)
-        self._total_start_ns = self._last_ns = self.tracer.start_ns
+        self._total_start_ns = self._last_ns = self._read_ns = self.tracer.start_ns
         self._counters_at_start = self._counters_at_last = self.tracer.counters.at_start
 
     def _machine(self) -> AuditedMachine:
@@ -144,29 +150,22 @@ class TracerFeed:
 
     def next(self) -> Sample:
         """Waits for the end of the interval that runs, then returns its sample."""
-        self.stopper.wait_until(self._last_ns + self.interval_ns)
+        if self._reset_wanted.is_set():
+            self._restart()
+        interval = self._summarizer()
+        self._read_meanwhile(interval)
         ended = self._why_ended()
         if ended:
             # The last sample reaches as far as a recording that is made at the same time.
             self.tracer.stop_window()
-        table, part, now_ns = self._read(ended=bool(ended))
+        now_ns = self._read_rest(interval, ended=bool(ended))
         counters, waits = self.tracer.counters.read(), self.tracer.reader.waits
-        if self._reset_wanted.is_set():
-            self._restart()
-        interval = self._summarizer()
-        self._total.add(table)
-        interval.add(part)
-        if self.on_tables is not None:
-            self.on_tables(table, part)
         victims = self._victims(now_ns, waits)
         start_ns, self._last_ns = self._last_ns, now_ns
         since_last, self._counters_at_last = self._counters_at_last, counters
         total_ns, whose = (self._total_start_ns, now_ns), self._cpu_victims(now_ns)
-        self._causes.add(table, waits, start_ns, now_ns, whose)
-        if self._moments is not None:
-            reader = self.tracer.reader
-            lists = reader.namer.sources, reader.join.triggers
-            self._moments.add(table, *lists, whose, self.tracer.directory)
+        self._add_moments(whose)
+        self._causes.judge(waits, now_ns, whose)
         total = self._between(self._counters_at_start, counters, *total_ns)
         latest = self._between(since_last, counters, start_ns, now_ns)
         sample = Sample(
@@ -226,16 +225,53 @@ class TracerFeed:
         }
         self._causes.forget()
 
-    def _read(self, *, ended: bool) -> tuple[Interruptions, Interruptions, int]:
-        """What was traced since the last call; the part of it and of what goes on that lies in this
-        interval; and the end of that."""
-        table = self.tracer.read()
+    def _read_meanwhile(self, interval: Summarizer) -> None:
+        """Waits for the end of the interval that runs, and reads what is much before it comes."""
+        end_ns = self._last_ns + self.interval_ns
+        for moment_ns in self._steps.moments(self._last_ns, end_ns):
+            if self.stopper.wait_until(moment_ns) or self.stopper.woken:
+                return
+            table = self._read()
+            self._take(interval, table, self._splitter.rest_of(table))
+        self.stopper.wait_until(end_ns)
+
+    def _read_rest(self, interval: Summarizer, *, ended: bool) -> int:
+        """Takes the rest of what was traced, and of what goes on the part that lies in this
+        interval, whose end it returns."""
+        table = self._read(settles=not ended)
         if ended:
             until_ns, still = self.tracer.end_ns, table[:0]
         else:
             until_ns, still, unattributed = self.tracer.settle()
             table = joined([table, unattributed])
-        return table, self._splitter.split(table, still, until_ns), until_ns
+        self._take(interval, table, self._splitter.split(table, still, until_ns))
+        return until_ns
+
+    def _read(self, *, settles: bool = False) -> Interruptions:
+        """What was traced since the last call."""
+        table = self.tracer.read(settles=settles)
+        since_ns, self._read_ns = self._read_ns, self.tracer.complete_ns
+        self._steps.took(len(table), self._read_ns - since_ns)
+        return table
+
+    def _take(self, interval: Summarizer, table: Interruptions, part: Interruptions) -> None:
+        """``part``: what the interval has of the table."""
+        self._total.add(table)
+        interval.add(part)
+        if self.on_tables is not None:
+            self.on_tables(table, part)
+        self._causes.add(table, self._last_ns)
+        if self._moments is not None:
+            self._unjudged.append(table)
+
+    def _add_moments(self, whose: CpuVictims) -> None:
+        """Those of the interval, by whose the CPUs are as its end tells."""
+        reader = self.tracer.reader
+        lists = reader.namer.sources, reader.join.triggers
+        for table in self._unjudged:
+            if self._moments is not None:
+                self._moments.add(table, *lists, whose, self.tracer.directory)
+        self._unjudged.clear()
 
     def _why_ended(self) -> str:
         """In words for the user; empty: it goes on. Counts the samples."""

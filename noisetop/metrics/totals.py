@@ -101,7 +101,7 @@ def _wait_other(key: Key) -> Key:
 
 @dataclass(slots=True)
 class MetricTotals:
-    """Takes each period once, as its tables and as its summary. ``sources`` are those that tables
+    """Takes each period once, its tables and then its summary. ``sources`` are those that tables
     index by now."""
 
     cpus: tuple[int, ...]
@@ -135,11 +135,13 @@ class MetricTotals:
         about: StolenTime,
         sources: Sequence[Source],
     ) -> None:
-        """Interruptions that ended in a period, and the part that the period has of them."""
+        """Interruptions that ended in a period, some or all of them, and the part that the period
+        has of them."""
         longest = (ended["flags"] & Flag.OUTERMOST != 0) & (ended["origin"] != Origin.SELF)
         longest &= (ended["victim_tid"] != 0) & (ended["level"] != SIDE_LEVEL)
         self._intervals.add(select(ended, longest))
-        self._pairs = about.of(part)
+        for pair, amounts in about.of(part).items():
+            self._pairs[pair] = _sum(self._pairs.get(pair), amounts)
         noise = select(part, (part["victim_tid"] != 0) & (part["level"] != SIDE_LEVEL))
         place = np.searchsorted(BOUNDS_NS, noise["net_ns"].astype(np.int64), side="left")
         names = list(dict.fromkeys(one.noise_class for one in sources))

@@ -30,6 +30,8 @@ class Stopper:
     stopped: bool = False
     interrupted: bool = False
     """Whether a signal ended it: the user waits for nothing any more."""
+    woken: bool = False
+    """Whether wake() ended the last wait."""
     _deadline_ns: int = 0
     _wake: tuple[int, int] = field(default_factory=lambda: os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC))
 
@@ -58,6 +60,7 @@ class Stopper:
         """Waits until ``moment_ns`` (CLOCK_MONOTONIC) or an end; whether it ended."""
         if self._deadline_ns:
             moment_ns = min(moment_ns, self._deadline_ns)
+        self.woken = False
         poll = select.poll()
         poll.register(self._wake[0], select.POLLIN)
         for fd in self.pidfds:
@@ -65,6 +68,7 @@ class Stopper:
         for fd, _ in [] if self.stopped else _ready(poll, moment_ns):
             if fd == self._wake[0]:
                 os.read(fd, 64)
+                self.woken = True
             else:
                 self._exited(fd)
         if self._deadline_ns and time.monotonic_ns() >= self._deadline_ns:

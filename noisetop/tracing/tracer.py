@@ -132,11 +132,12 @@ class Tracer:
     _hotplug: HotplugWatch = field(init=False)
     _isolation: IsolationWatch = field(init=False)
     _names_writer: NamesWriter | None = None
-    _complete_ns: int = 0
+    complete_ns: int = 0
+    """Up to when the last read() was complete."""
     _ahead: list[Events] = field(default_factory=list)
     """Read by read_records(), not by read() yet."""
     _opened: tuple[Events, Events] = field(init=False)
-    """What went on when read() began, where the reader splits."""
+    """What went on when read() began, where settle() was to come next."""
     _lost: tuple[str, ...] = ()
     _not_taken: frozenset[str] = frozenset()
 
@@ -432,10 +433,11 @@ class Tracer:
         """The watched CPUs."""
         return self.target.cpus
 
-    def read(self) -> Interruptions:
-        """What was traced since the last call; all of it once the window has ended."""
-        self._complete_ns = complete_ns = time.monotonic_ns()
-        if self.reader.splits and not self.end_ns:
+    def read(self, *, settles: bool = False) -> Interruptions:
+        """What was traced since the last call; all of it once the window has ended. ``settles``:
+        settle() comes next, unless it has ended."""
+        self.complete_ns = complete_ns = time.monotonic_ns()
+        if settles and not self.end_ns:
             # Before the rings are read: what ends meanwhile would be in neither.
             opened, above = self._session.open_records(0)
             event = self.layout.event
@@ -446,7 +448,7 @@ class Tracer:
         if self.on_records is not None:
             self.on_records(split_in_blocks(self.layout, fresh), complete_ns)
         batch = self.reader.take(records, last=bool(self.end_ns), complete_ns=complete_ns)
-        table = self.reader.join_triggers(batch)
+        table = self.reader.join_triggers(batch, settles=settles)
         if self.layout.task_name is not None and self._names_writer is None:
             names = batch.names.view(self.layout.task_name)
             self.processes.note(names)
@@ -487,9 +489,9 @@ class Tracer:
         )
 
     def settle(self) -> tuple[int, Interruptions, Interruptions]:
-        """After read(), where that is not the last one: up to when it was complete, the threads
-        that went on then, and rows for what nothing accounts for."""
-        return self._complete_ns, *self.reader.settle(*self._opened, self._complete_ns)
+        """After a read() that was told so: up to when that was complete, the threads that went on
+        then, and rows for what nothing accounts for."""
+        return self.complete_ns, *self.reader.settle(*self._opened, self.complete_ns)
 
     def write_head(self, head: bytes) -> None:
         """Begins the recording. Raises OSError when the file takes no more."""

@@ -78,12 +78,11 @@ def test_an_interrupt_knows_what_it_ran_although_names_were_forgotten_since() ->
 
 def test_a_wait_that_ends_later_still_knows_who_ran() -> None:
     one = reader()
-    one.splits = True
     for at, comm in ((1_000_000, "daemon"), (1_200_000, "s1")):
-        one.read(ran(comm, at), last=False, complete_ns=at + 100_000)
+        one.read(ran(comm, at), last=False, complete_ns=at + 100_000, settles=True)
     one.forget(kept, lambda tid: False, 0)
     assert UNATTRIBUTED in one.namer.sources
-    one.read(waited(1_000_000), waited(1_200_000), last=False, complete_ns=2_000_000)
+    one.read(waited(1_000_000), waited(1_200_000), last=False, complete_ns=2_000_000, settles=True)
     one.settle(events(), events(), 2_000_000)
     (time,) = one.victims.close(2_000_000).values()
     assert time.contention == {
@@ -95,8 +94,7 @@ def test_a_wait_that_ends_later_still_knows_who_ran() -> None:
 
 def test_threads_whose_end_was_not_told_are_forgotten() -> None:
     one = reader()
-    one.splits = True
-    one.read(ran("daemon", 0), waited(0), last=False, complete_ns=SECOND_NS)
+    one.read(ran("daemon", 0), waited(0), last=False, complete_ns=SECOND_NS, settles=True)
     one.settle(events(), events(), SECOND_NS)
     assert set(one.victims.close(SECOND_NS)) == {VICTIM}
     one.forget(kept, lambda tid: tid == VICTIM, 0)

@@ -71,8 +71,8 @@ def lived(tids: list[int], times: list[int]) -> Events:
 
 
 class MadeUpTracer:
-    """Gives a second of records to each read(): of so many short tasks, and of a daemon and a
-    thread of the kernel that run once in each second."""
+    """Gives read() the seconds up to the moment that was waited for: in each, so many short tasks,
+    and a daemon and a thread of the kernel that run once."""
 
     def __init__(self, tasks: int) -> None:
         self.tasks = tasks
@@ -83,7 +83,8 @@ class MadeUpTracer:
         self.reader = RecordReader(LAYOUT, names())
         self.start_ns, self.end_ns = START_NS, 0
         self.reader.restart(START_NS)
-        self.second = 0
+        self.second = self.reads = 0
+        self.waited_for_ns = START_NS
 
     @property
     def directory(self) -> TaskDirectory:
@@ -93,7 +94,7 @@ class MadeUpTracer:
         return {}, {}
 
     @property
-    def now_ns(self) -> int:
+    def complete_ns(self) -> int:
         """Up to where records were given."""
         return START_NS + self.second * SECOND_NS
 
@@ -103,7 +104,7 @@ class MadeUpTracer:
 
     def records(self) -> Events:
         """Of the next second."""
-        start_ns, first = self.now_ns, FIRST + self.second * self.tasks
+        start_ns, first = self.complete_ns, FIRST + self.second * self.tasks
         self.second += 1
         tids = list(range(first, first + self.tasks))
         step_ns = SECOND_NS // (self.tasks + 2)
@@ -115,25 +116,35 @@ class MadeUpTracer:
         both = joined([named(*known), ran(*stay), named(*short), ran(*short)])
         return joined([both, lived(tids, times)])
 
-    def read(self) -> Interruptions:
-        return self.reader.read(self.records(), last=False, complete_ns=self.now_ns)
+    def read(self, *, settles: bool = False) -> Interruptions:
+        self.reads += 1
+        seconds = []
+        while self.complete_ns < self.waited_for_ns:
+            seconds.append(self.records())
+        return self.reader.read(*seconds, last=False, complete_ns=self.complete_ns, settles=settles)
 
     def settle(self) -> tuple[int, Interruptions, Interruptions]:
         none = np.empty(0, LAYOUT.event)
-        return self.now_ns, *self.reader.settle(none, none, self.now_ns)
+        return self.complete_ns, *self.reader.settle(none, none, self.complete_ns)
 
 
-class _NeverStops:
-    stopped = interrupted = False
+class NeverStops:
+    stopped = interrupted = woken = False
     reason = ""
 
+    def __init__(self, tracer: MadeUpTracer) -> None:
+        self._tracer = tracer
+
     def wait_until(self, moment_ns: int) -> bool:
+        self._tracer.waited_for_ns = moment_ns
         return False
 
 
-def samples(tracer: Any) -> Iterator[tuple[Sample, TracerFeed]]:
+def samples(
+    tracer: Any, interval_ns: int = SECOND_NS, **options: Any
+) -> Iterator[tuple[Sample, TracerFeed]]:
     """The samples of a live view, without waiting, and what makes them."""
-    stopper: Any = _NeverStops()
-    feed = TracerFeed(tracer, stopper, SECOND_NS)
+    stopper: Any = NeverStops(tracer)
+    feed = TracerFeed(tracer, stopper, interval_ns, **options)
     while True:
         yield feed.next(), feed

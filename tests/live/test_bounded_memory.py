@@ -85,8 +85,8 @@ def test_live_equals_recorded_but_for_names() -> None:
     whole = Summarizer((CPU,), reader.namer.sources, reader.join.triggers, directory)
     for second in range(seconds):
         whole.add(reader.read(recorded.records(), last=second == seconds - 1))
-    victims = folded(reader.victims.close(recorded.now_ns), {VICTIM})
-    summary = whole.summary(recorded.start_ns, recorded.now_ns)
+    victims = folded(reader.victims.close(recorded.complete_ns), {VICTIM})
+    summary = whole.summary(recorded.start_ns, recorded.complete_ns)
     [told], [expected] = sample.total.cpus, summary.cpus
     assert len(expected.sources) > TASKS * seconds
     assert (told.noise_ns, told.count) == (expected.noise_ns, expected.count)

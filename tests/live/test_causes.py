@@ -17,6 +17,8 @@ from noisetop.recording.open import open_recording
 from noisetop.summary.recorded import summary_of
 from tests.recordings import DATA, START_NS
 
+SECOND_NS = 1_000_000_000
+
 
 @dataclass
 class Reading:
@@ -32,6 +34,9 @@ class Reading:
         self.join = SimpleNamespace(triggers=self.triggers)
 
 
+SECOND_NS = 1_000_000_000
+
+
 def test_live_equals_recorded() -> None:
     recorded = open_recording(DATA / "noisy.noisetop")
     reader: Any = Reading(recorded.sources, recorded.triggers)
@@ -40,10 +45,11 @@ def test_live_equals_recorded() -> None:
     end_ns = recorded.start_ns + recorded.duration_ns
     tables = list(recorded.chunks())
     for table in tables[:-1]:
-        causes.add(table, WaitBook(), recorded.start_ns, recorded.start_ns)
+        causes.add(table, recorded.start_ns - SECOND_NS)
     causes.restart()
     for table in tables:
-        causes.add(table, WaitBook(), recorded.start_ns, end_ns)
+        causes.add(table, recorded.start_ns)
+    causes.judge(WaitBook(), end_ns)
     assert causes.latest is not None
     offline = diagnose(evidence_of(recorded))
     # Waits are told apart from the tables, and only a recording of a machine knows priorities.
@@ -66,14 +72,15 @@ def test_it_judges_seldom_and_forgets_when_it_is_not_wanted(
     causes = LiveCauses(reader, recorded.cpus, recorded.directory)
     (table,) = recorded.chunks()
     seen = []
-    second_ns = 1_000_000_000
     for second in range(18):
-        start_ns = START_NS + second * second_ns
+        start_ns = START_NS + second * SECOND_NS
         causes.want(wanted=second != 0)
-        causes.add(table, WaitBook(), start_ns, start_ns + second_ns)
+        causes.add(table, start_ns)
+        causes.judge(WaitBook(), start_ns + SECOND_NS)
         seen.append(causes.latest)
     assert seen[0] is None
     assert [at for at in range(1, 18) if seen[at] is not seen[at - 1]] == judged
     causes.want(wanted=False)
-    causes.add(table, WaitBook(), START_NS, START_NS + second_ns)
+    causes.add(table, START_NS)
+    causes.judge(WaitBook(), START_NS + SECOND_NS)
     assert causes.latest is None

@@ -95,7 +95,7 @@ def test_a_real_recording_adds_up(name: str, count: int) -> None:
     assert playback.total(count) == summary_of(open_recording(DATA / f"{name}.noisetop"))
 
 
-class _Spanning(MadeUpTracer):
+class Spanning(MadeUpTracer):
     """Beside the short tasks a daemon that runs over the end of every second."""
 
     def __init__(self) -> None:
@@ -118,12 +118,12 @@ class _Spanning(MadeUpTracer):
         return self.given[-1]
 
     def settle(self) -> tuple[int, Interruptions, Interruptions]:
-        opened = self._long(self.second - 1, self.now_ns)
-        return self.now_ns, *self.reader.settle(opened, opened[:0], self.now_ns)
+        opened = self._long(self.second - 1, self.complete_ns)
+        return self.complete_ns, *self.reader.settle(opened, opened[:0], self.complete_ns)
 
 
 def test_every_period_is_what_the_live_view_showed(tmp_path: Path) -> None:
-    tracer: Any = _Spanning()
+    tracer: Any = Spanning()
     live = [sample for sample, _ in islice(samples(tracer), _SECONDS)]
     path = tmp_path / "run.noisetop"
     # What went on at the end of the last second is recorded as it was then.

@@ -16,19 +16,9 @@ from noisetop.machine.cgroup_names import names_of_path
 from noisetop.machine.task_details import ProcessDetails
 from noisetop.metrics.registry import Published
 from noisetop.metrics.run import Exported, about_run
-from tests.live.made_up_tracer import MadeUpTracer
+from tests.live.made_up_tracer import MadeUpTracer, NeverStops
 
 NS = 10**9
-
-
-class NeverStops:
-    """Of the made-up tracer, whose reading takes no time."""
-
-    stopped = interrupted = False
-    reason = ""
-
-    def wait_until(self, moment_ns: int) -> bool:
-        return False
 
 
 LETTERS = str.maketrans("0123456789", "abcdefghij")
@@ -85,8 +75,9 @@ class Scrape:
 
 
 def exported(tracer: Any) -> Exported:
+    stopper: Any = NeverStops(tracer)
     info = about_run("made up", tracer.target.cpus)
-    return Exported(tracer, NeverStops(), "made up", info=info)  # type: ignore[arg-type]
+    return Exported(tracer, stopper, "made up", info=info)
 
 
 def published(one: Exported) -> Published:
