@@ -173,9 +173,10 @@ def _union(columns: Sequence[Column], parts: Sequence[Path]) -> str:
 
 
 def select_of(files: Sequence[Path]) -> str:
-    """The rows of at least one file of a table, one file after another."""
+    """The rows of at least one file of a table, one file after another; without a value where an
+    older file lacks a column."""
     names = ", ".join(literal(glob.escape(str(one))) for one in files)
-    return f"SELECT * FROM read_parquet([{names}], hive_partitioning = false)"
+    return f"SELECT * FROM read_parquet([{names}], hive_partitioning = false, union_by_name = true)"
 
 
 def copy(

@@ -27,9 +27,10 @@ version is `schema_version` in the table `runs`, and `noisetop_schema_version` i
 a Parquet file and of an Arrow table; there `noisetop_table` is the name of the table.
 
 What got lost while the recording was made is missing in every table. `lost` in the table `runs`
-counts it. A Parquet file and an Arrow table tell it in their metadata: `noisetop_losses` as
-`noisetop report` puts it, and `noisetop_damage` says what is wrong with the file that they were
-made from. CSV has no place for that.
+counts it, and `losses` there says what and on which CPUs, as `noisetop report` puts it. A Parquet
+file and an Arrow table tell it in their metadata as well: `noisetop_losses`, and `noisetop_damage`
+says what is wrong with the file that they were made from. A CSV file of another table has no place
+for that: `noisetop export` says it when it writes one.
 
 **CSV** is that of RFC 4180, in UTF-8: a line with the names of the columns, lines end with CRLF.
 Texts are quoted, numbers, `true` and `false` are not. No value is an empty field without quotes.

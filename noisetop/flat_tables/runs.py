@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from noisetop.counters.losses import LOSSES
+from noisetop.counters.losses import LOSSES, describe_losses
 from noisetop.flat_tables.schema import SCHEMA_VERSION, TEXT, Batch, Column, FlatTable, batch_of
 from noisetop.recording.recording import Recording
 from noisetop.summary.recorded import summary_of
@@ -38,6 +38,7 @@ _COLUMNS = (
     Column("ended", TEXT, "why the recording ended; empty: as asked"),
     Column("damage", TEXT, "what is wrong with the file; empty: nothing"),
     Column("metadata", TEXT, "host, kernel, command, topology: all of it, as JSON"),
+    Column("losses", TEXT, "what got lost or has no other half, by reason and CPU"),
 )
 _OF_METADATA = ("host", "kernel", "machine", "command", "target", "started")
 
@@ -45,6 +46,7 @@ _OF_METADATA = ("host", "kernel", "machine", "command", "target", "started")
 def _batches(recording: Recording) -> Iterator[Batch]:
     summary = summary_of(recording)
     whole, metadata = summary.all_cpus(), recording.metadata
+    losses = recording.counters.of(LOSSES)
     row = (
         SCHEMA_VERSION,
         f"noisetop {version()}",
@@ -62,10 +64,11 @@ def _batches(recording: Recording) -> Iterator[Batch]:
         whole.idle_ns,
         whole.max_single_ns,
         whole.max_single_start_ns,
-        recording.counters.of(LOSSES).total,
+        losses.total,
         recording.ended,
         recording.damage,
         json.dumps(metadata),
+        describe_losses(losses),
     )
     return batch_of(_COLUMNS, [row])
 

@@ -127,6 +127,8 @@ def test_every_reader_gets_the_sums_of_the_report(path: Path, tmp_path: Path) ->
     run = csv_of(recorded, "runs")[0]
     assert run["noise_ns"] == sum(net_ns for _, net_ns in expected.values())
     assert run["count"] == sum(count for count, _ in expected.values())
+    losses = recorded.counters.of(LOSSES)
+    assert (run["lost"], run["losses"]) == (losses.total, describe_losses(losses))
 
 
 @pytest.mark.parametrize("name", all_tables())

@@ -13,6 +13,7 @@ from typing import Any
 from unittest import mock
 
 import duckdb
+import pyarrow.parquet
 import pytest
 
 from noisetop import cli
@@ -106,6 +107,23 @@ def test_the_same_run_is_replaced(tmp_path: Path, joined: bool) -> None:
     assert rows(fleet.path, "runs", "count(*), count(DISTINCT run)") == [(3, 3)]
     assert rows(fleet.path, "runs", "count(*) FILTER (labels <> '{}')") == [(1,)]
     assert rows(fleet.path, "events", "count(*) > 100") == [(True,)]
+
+
+@pytest.mark.parametrize("older", [0, 1])
+def test_files_from_before_a_column_came_are_joined_with_later_ones(
+    tmp_path: Path, older: int
+) -> None:
+    runs: list[Any] = [(host(1, seed=n, target=f"run {n}"), {}) for n in range(2)]
+    fleet = fleet_of(tmp_path / "fleet", runs)
+    path = sorted(fleet.files("runs"))[older]
+    before = pyarrow.parquet.read_table(path)
+    pyarrow.parquet.write_table(before.drop_columns(["losses"]), path)
+    compact(fleet)
+    assert len(fleet.files("runs")) == 1
+    found = rows(fleet.path, "runs", "run, losses", hive=False)
+    ((run, _),) = (one for one in found if one[1] is None)
+    assert [run] == before["run"].to_pylist()
+    assert {losses for _, losses in found} == {None, "lost 0"}
 
 
 def test_joining_changes_no_row(tmp_path: Path) -> None:
