@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from noisetop._tables import flatten
 from noisetop.events.interruption import INTERRUPTION, SIDE_LEVEL, Interruptions
+from noisetop.tables.intervals import Moments, Spans
 from noisetop.tables.rows import joined, select
 from noisetop.tables.small_numbers import occurring
 
@@ -23,8 +24,6 @@ _RAN = np.dtype([(name, INTERRUPTION[name]) for name in _FIELDS], align=True)
 _LEVEL_BITS = np.uint64(4)
 """A start with its level below it still fits in 64 bits for 36 years after boot."""
 
-Moments = npt.NDArray[np.uint64]
-
 
 def _kept(table: Interruptions) -> npt.NDArray[np.void]:
     rows = np.empty(len(table), _RAN)
@@ -35,7 +34,7 @@ def _kept(table: Interruptions) -> npt.NDArray[np.void]:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What ran on one CPU in some time."""
+    """What ran on one CPU in some stretches of time."""
 
     kinds: list[Any]
     """What can have taken it, as the caller told of each interruption."""
@@ -46,7 +45,8 @@ class Ran:
     """The interruptions, in the order of their start, without some of their fields."""
 
     def gaps(self, start_ns: int, end_ns: int) -> Moments:
-        """Shape (gaps, 2): start and end of each stretch in which nothing is known to have run."""
+        """Shape (gaps, 2): start and end of each stretch in which nothing is known to have run; one
+        that reaches between the stretches of time may be longer than it was."""
         starts, ends, _ = self.columns
         begins = np.concatenate([np.array([start_ns], np.uint64), ends])
         until = np.concatenate([starts, np.array([end_ns], np.uint64)])
@@ -69,9 +69,9 @@ class _Piece:
         self.ends = self.rows["start_ns"] + self.rows["gross_ns"]
         self.first_ns, self.last_ns = int(self.rows["start_ns"].min()), int(self.ends.max())
 
-    def between(self, start_ns: int, end_ns: int) -> npt.NDArray[np.void]:
-        """Those that have a part in this time."""
-        return select(self.rows, (self.ends > start_ns) & (self.rows["start_ns"] < end_ns))
+    def during(self, spans: Spans) -> npt.NDArray[np.void]:
+        """Those that have a part in one of them."""
+        return select(self.rows, spans.meet(self.rows["start_ns"], self.ends))
 
 
 @dataclass(slots=True)
@@ -91,12 +91,12 @@ class _Lately:
         while len(self.pieces) > 1 and self.pieces[0].last_ns < before_ns:
             self.rows -= len(self.pieces.pop(0).rows)
 
-    def between(self, start_ns: int, end_ns: int) -> npt.NDArray[np.void]:
-        """What has a part in this time, in the order of its start, the outer one first."""
+    def during(self, spans: Spans) -> npt.NDArray[np.void]:
+        """What has a part in one of them, in the order of its start, the outer one first."""
         found = [
-            piece.between(start_ns, end_ns)
+            piece.during(spans)
             for piece in self.pieces
-            if piece.last_ns > start_ns and piece.first_ns < end_ns
+            if piece.last_ns > spans.first_ns and piece.first_ns < spans.last_ns
         ]
         rows = joined([np.empty(0, _RAN), *found])
         order = rows["start_ns"] << _LEVEL_BITS | rows["level"]
@@ -144,16 +144,15 @@ class DelayFinder:
         for ran in self._by_cpu.values():
             ran.forget(now_ns - KEPT_NS)
 
-    def between(
+    def during(
         self,
         cpu: int,
-        start_ns: int,
-        end_ns: int,
+        spans: Spans,
         kinds_of: Callable[[npt.NDArray[np.void]], tuple[list[Any], Moments]],
     ) -> Ran:
-        """What ran on a CPU from one moment to another. ``kinds_of`` tells of a table what counts
-        as one, and which of these each row is."""
-        table = self._by_cpu.get(cpu, _Lately()).between(start_ns, end_ns)
+        """What ran on a CPU in some stretches of time; between them only what reaches into one.
+        ``kinds_of`` tells of a table what counts as one, and which of these each row is."""
+        table = self._by_cpu.get(cpu, _Lately()).during(spans)
         kinds, of_row = kinds_of(table)
         segments = np.empty((2 * len(table) + 1, 3), np.uint64)
         count = flatten((table["start_ns"], table["start_ns"] + table["gross_ns"]), segments)

@@ -202,6 +202,8 @@ class TriggerJoin:
 
     def _join_objects(self, batch: _Batch, name: str) -> None:
         chosen = batch.rows(name)
+        if not len(chosen):
+            return
         mine = select(batch.events, chosen)
         levels = mine["level"] & np.uint8(0xFF ^ self.layout.entry_mark)
         threaded = mine["flags"] & Flag.THREADED != 0

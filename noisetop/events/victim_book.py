@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from noisetop import _tables
 from noisetop._tables import Groups, ThreadTimes
-from noisetop.events.delays import DelayFinder, Moments, Ran
+from noisetop.events.delays import DelayFinder, Ran
 from noisetop.events.interruption import (
     INTERRUPTION,
     SIDE_LEVEL,
@@ -31,6 +31,7 @@ from noisetop.events.origin import Origin
 from noisetop.events.source_names import Namer
 from noisetop.events.task_names import TaskNames
 from noisetop.events.victim_time import VictimTime
+from noisetop.tables.intervals import Moments, Spans
 from noisetop.tables.rows import joined, select
 from noisetop.tables.small_numbers import occurring
 
@@ -218,8 +219,8 @@ class VictimBook:
         self, finder: DelayFinder, waits: Events, quota: _Bools, begins: Moments, ends: Moments
     ) -> list[tuple[int, ...]]:
         """Adds what took the time of waits on one CPU. ``quota``: whether one caused the wait."""
-        cpu, first_ns, last_ns = int(waits["cpu"][0]), int(begins.min()), int(ends.max())
-        ran = finder.between(cpu, first_ns, last_ns, self._kinds)
+        spans = Spans.of(begins, ends)
+        ran = finder.during(int(waits["cpu"][0]), spans, self._kinds)
         competing = bytes(isinstance(kind, Source) for kind in ran.kinds)
         of_wait, stands, begins, ends = self._cut_at_idle(ran, quota, begins, ends)
         waits = waits[of_wait]
@@ -235,7 +236,7 @@ class VictimBook:
         unknown = (left > SWITCH_NS) & (waits["level"] & self.layout.open_mark == 0)
         unknown &= waits["flags"] & Flag.CONTINUED == 0  # it goes on, on another CPU
         places = np.flatnonzero(unknown)
-        return self._rows(waits[places], ends[places], ran.gaps(first_ns, last_ns))
+        return self._rows(waits[places], ends[places], ran.gaps(spans.first_ns, spans.last_ns))
 
     def _cut_at_idle(
         self, ran: Ran, quota: _Bools, begins: Moments, ends: Moments
