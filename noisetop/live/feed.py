@@ -26,7 +26,7 @@ from noisetop.machine.topology import CpuPlace, places_of
 from noisetop.summary.cpu_victim import Claims, CpuVictims
 from noisetop.summary.fold import folded
 from noisetop.summary.short_lived import StartedTasks
-from noisetop.summary.summarizer import Summarizer
+from noisetop.summary.summarizer import SortedOut, Summarizer
 from noisetop.summary.summary import Summary
 from noisetop.summary.worst import WorstInterruption, is_aside
 from noisetop.tables.rows import joined
@@ -256,8 +256,9 @@ class TracerFeed:
 
     def _take(self, interval: Summarizer, table: Interruptions, part: Interruptions) -> None:
         """``part``: what the interval has of the table."""
-        self._total.add(table)
-        interval.add(part)
+        sorted_out = SortedOut.of(table)
+        self._total.add_sorted_out(sorted_out)
+        interval.add_sorted_out(sorted_out if part is table else SortedOut.of(part))
         if self.on_tables is not None:
             self.on_tables(table, part)
         self._causes.add(table, self._last_ns)

@@ -128,6 +128,30 @@ class _Row(NamedTuple):
     """No interruption, so no noise."""
 
 
+class SortedOut(NamedTuple):
+    """Interruptions as a summarizer takes them."""
+
+    noise: Interruptions
+    """Those of victims."""
+    idle: Interruptions
+    carries: npt.NDArray[np.bool_]
+    """Of the noise: whether they carry the cost of an entry,"""
+    cold: npt.NDArray[np.bool_]
+    """and whether that of a cold one."""
+    longest: Interruptions
+    """Of the noise what makes the longest intervals."""
+
+    @classmethod
+    def of(cls, table: Interruptions) -> SortedOut:
+        """A table."""
+        is_noise = table["victim_tid"] != 0
+        noise, idle = select(table, is_noise), select(table, ~is_noise)
+        flags = noise["flags"]
+        carries = (flags & Flag.ENTRY != 0) | (noise["level"] == SIDE_LEVEL)
+        longest = (flags & Flag.OUTERMOST != 0) & (noise["origin"] != Origin.SELF)
+        return cls(noise, idle, carries, flags & Flag.COLD != 0, select(noise, longest))
+
+
 def _room(cpu: int, is_side: bool) -> int:
     """What is beside the noise of a CPU has room of its own in its wall time."""
     return -1 - cpu if is_side else cpu
@@ -180,22 +204,21 @@ class Summarizer:
     def add(self, table: Interruptions) -> None:
         """Adds interruptions; those of one CPU about in the order in which they ended, see
         noisetop.summary.max_single.HOLD_NS."""
-        noise = table["victim_tid"] != 0
-        if not noise.all():
-            idle = select(table, ~noise)
+        self.add_sorted_out(SortedOut.of(table))
+
+    def add_sorted_out(self, some: SortedOut) -> None:
+        """The same, for who adds them to several."""
+        noise, idle = some.noise, some.idle
+        if len(idle):
             rows = self._rows_of(idle)
             add_up((rows, idle["net_ns"], idle["start_ns"]), self._idle, None)
-            table = select(table, noise)
-        rows = self._rows_of(table)
-        add_up((rows, table["net_ns"], table["start_ns"]), self._noise, self._histogram)
-        carries = (table["flags"] & Flag.ENTRY != 0) | (table["level"] == SIDE_LEVEL)
-        cold = table["flags"] & Flag.COLD != 0
-        self._entries = counted(self._entries, rows[carries], len(self._rows))
-        self._cold = counted(self._cold, rows[cold], len(self._rows))
-        self._by_trigger.add(rows, table["trigger"], table["net_ns"], carries, cold)
-        self._add_threads(table, rows, carries, cold)
-        longest = (table["flags"] & Flag.OUTERMOST != 0) & (table["origin"] != Origin.SELF)
-        self.intervals.add(select(table, longest))
+        rows = self._rows_of(noise)
+        add_up((rows, noise["net_ns"], noise["start_ns"]), self._noise, self._histogram)
+        self._entries = counted(self._entries, rows[some.carries], len(self._rows))
+        self._cold = counted(self._cold, rows[some.cold], len(self._rows))
+        self._by_trigger.add(rows, noise["trigger"], noise["net_ns"], some.carries, some.cold)
+        self._add_threads(noise, rows, some.carries, some.cold)
+        self.intervals.add(some.longest)
 
     def _add_threads(
         self,
