@@ -153,7 +153,7 @@ NOISE_FUNCTION int thread_resume(u32 tid)
  * The thread that leaves was alone when it came, and a victim waits for it since: its frame begins
  * with that wait.
  */
-NOISE_FUNCTION int thread_delayed(u32 tid, u32 tgid, u32 task_flags)
+NOISE_FUNCTION int thread_delayed(u32 tid, u32 tgid, u32 task_flags, u64 now_ns, u64 closed_ns)
 {
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	struct task_struct *prev = (void *)bpf_get_current_task();
@@ -162,8 +162,8 @@ NOISE_FUNCTION int thread_delayed(u32 tid, u32 tgid, u32 task_flags)
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
 	bool victim = noise_is_victim_on(c, prev, tid, tgid, task_flags);
 	u64 self = noise_victims != NOISE_VICTIMS_USERS && victim ? NOISE_FLAG_SELF : 0;
-	bpf_probe_read_kernel(c->comm, sizeof(c->comm), prev->comm);
-	trigger_emit_name((u64)prev);
+	kernel_current_comm((u64 *)c->comm);
+	trigger_emit_current_name(c);
 	frame->source = thread_source;
 	frame->id = tid;
 	frame->object = self << 32 | c->waiting_tid;
@@ -171,7 +171,6 @@ NOISE_FUNCTION int thread_delayed(u32 tid, u32 tgid, u32 task_flags)
 	frame->marked = 1; /* the wait began while it ran: there was no switch */
 	/* Another CPU noted these two, at about one moment. */
 	u64 since_ns = c->wait_since_ns, before_ns = c->wait_closed_ns;
-	u64 closed_ns, now_ns = noise_now(c, &closed_ns);
 	if (closed_ns - before_ns > now_ns - since_ns)
 		before_ns = closed_ns - (now_ns - since_ns);
 	frame->start_ns = since_ns;
@@ -190,23 +189,25 @@ NOISE_FUNCTION int thread_record_victim(u64 start_ns, u64 gross_ns, u32 tid)
 	return noise_record_victim(start_ns, gross_ns, tid, state->user_stack - 1);
 }
 
-/* Closes what ran until now. */
-static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct *prev)
+/* Closes what ran until `now_ns`; `closed_ns` is the closed time as of then. */
+static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct *prev, u64 now_ns,
+					 u64 closed_ns)
 {
-	if (c->open_levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK)))
-		thread_suspend();
-	if (c->open_levels & LEVEL_BIT(WORK))
-		noise_close_and_commit(c, NOISE_LEVEL_WORK,
-				       NOISE_FLAG_CONTINUED | NOISE_FLAG_THREADED);
+	u32 writer, flags = NOISE_FLAG_CONTINUED | NOISE_FLAG_THREADED;
+	struct noise_event *event;
+	if (c->open_levels & LEVEL_BIT(WORK)) {
+		event = noise_close_at(c, NOISE_LEVEL_WORK, flags, now_ns, &closed_ns, &writer);
+		noise_commit(c, event, writer);
+	}
 	if (!(c->open_levels & LEVEL_BIT(THREAD))) {
 		if ((int)c->waiting <= 0 || !FIELD(prev, pid))
 			return;
-		thread_delayed(FIELD(prev, pid), FIELD(prev, tgid), FIELD(prev, flags));
+		thread_delayed(FIELD(prev, pid), FIELD(prev, tgid), FIELD(prev, flags), now_ns,
+			       closed_ns);
 	}
-	u32 writer;
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
-	u32 flags = NOISE_FLAG_THREADED | (frame->object >> 32);
-	struct noise_event *event = noise_close(c, NOISE_LEVEL_THREAD, flags, &writer);
+	flags = NOISE_FLAG_THREADED | (frame->object >> 32);
+	event = noise_close_at(c, NOISE_LEVEL_THREAD, flags, now_ns, &closed_ns, &writer);
 	u64 start_ns = frame->start_ns, gross_ns = 0;
 	if (event) {
 		event->victim_tid = frame->object;
@@ -238,7 +239,7 @@ NOISE_FUNCTION int thread_resync(void)
 	state->waker = 0;
 	if (state->wait)
 		wait_end(c, state, tid,
-			 BPF_CORE_READ(prev, se.sum_exec_runtime) -
+			 bpf_ktime_get_ns() - BPF_CORE_READ(prev, se.sum_exec_runtime) +
 				 BPF_CORE_READ(prev, se.prev_sum_exec_runtime));
 	return 0;
 }
@@ -276,7 +277,7 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 	bool idle = noise_victims == NOISE_VICTIMS_USERS && kernel_thread && !next_is_victim;
 	if (!c->waiting_tid && !idle)
 		return;
-	bpf_probe_read_kernel(c->comm, sizeof(c->comm), next->comm);
+	kernel_argument_comm(next, (u64 *)c->comm);
 	if (kernel_thread)
 		c->softirq_flags = thread_softirq_flags(c->comm);
 	u64 self = noise_victims != NOISE_VICTIMS_USERS && next_is_victim ? NOISE_FLAG_SELF : 0;
@@ -293,8 +294,11 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 		noise_open(c, NOISE_LEVEL_WORK, work_source, function, 0);
 }
 
-/* Ends the wait of the task that runs now. Returns its waker; lower half: the waker's CPU. */
-static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct *next)
+/*
+ * Ends the wait of the task that runs from `now_ns` on, 0: the time was not read. Returns its waker;
+ * lower half: the waker's CPU.
+ */
+static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct *next, u64 now_ns)
 {
 	struct noise_task *state = wait_state(c, FIELD(next, pid), false);
 	if (!FIELD(next, pid)) {
@@ -305,7 +309,7 @@ static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct
 		return 0;
 	u64 waker = (u64)state->waker << 32 | state->waker_cpu;
 	if (state->wait)
-		wait_end(c, state, FIELD(next, pid), 0);
+		wait_end(c, state, FIELD(next, pid), now_ns ?: bpf_ktime_get_ns());
 	if (c->waiting_tid == FIELD(next, pid) && c->waiting_next) {
 		c->waiting_tid = c->waiting_next;
 		c->waiting_next = 0;
@@ -316,10 +320,10 @@ static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct
 
 /*
  * The task is preempted: nobody wakes it for its next run, and a victim waits from now on. Or it
- * goes to sleep, or ends. Out of line, as it has much to look up.
+ * goes to sleep at `now_ns`, as above, or ends. Out of line, as it has much to look up.
  */
 static __noinline int thread_depart(void *ctx, struct noise_cpu *c, struct task_struct *prev,
-				    bool runnable)
+				    bool runnable, u64 now_ns)
 {
 	if (!c || !prev)
 		return 0;
@@ -337,7 +341,7 @@ static __noinline int thread_depart(void *ctx, struct noise_cpu *c, struct task_
 	if (!runnable && FIELD(prev, exit_state)) {
 		wait_exit(c, state, tid);
 	} else if (!runnable) {
-		state->left_ns = bpf_ktime_get_ns();
+		state->left_ns = now_ns ?: bpf_ktime_get_ns();
 	} else {
 		state->waker = 0; /* a running task can be woken */
 		if (victim && !state->wait)
@@ -359,16 +363,23 @@ int thread_switch(u64 *ctx)
 	if (noise_traces_faults)
 		fault_park(c, FIELD(prev, pid), thread_is_runnable(ctx, prev));
 	bool again = c->open_levels & LEVEL_BIT(THREAD);
-	thread_leave(c, prev);
+	if (c->open_levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK)))
+		thread_suspend();
+	/* One reading for all that ends here: it takes longer than the rest of that. */
+	u64 now_ns = 0, closed_ns;
+	if (c->open_levels || (int)c->waiting > 0) {
+		now_ns = noise_now(c, &closed_ns);
+		thread_leave(c, prev, now_ns, closed_ns);
+	}
 
 	u32 tid = FIELD(next, pid);
 	if (noise_victims == NOISE_VICTIMS_USERS && c->adopted_tid && c->adopted_tid == tid)
 		c->spinning_left_ns = 0;
 	if (noise_traces_faults)
 		fault_resume(c, FIELD(next, pid));
-	u64 waker = thread_arrive(c, next);
+	u64 waker = thread_arrive(c, next, now_ns);
 	if (FIELD(prev, pid))
-		thread_depart(ctx, c, prev, thread_is_runnable(ctx, prev));
+		thread_depart(ctx, c, prev, thread_is_runnable(ctx, prev), now_ns);
 	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
 		c->waiting_tid = 0;
 	/* Read separately: the verifier does not follow a load through one of two pointers. */

@@ -136,7 +136,7 @@ static __noinline int wait_move(struct task_struct *task, u32 from, u32 to)
 		return 0;
 	u32 wait = state->wait;
 	if (wait)
-		wait_end_on(here, state, tid, 0, from, NOISE_FLAG_CONTINUED);
+		wait_end_on(here, state, tid, bpf_ktime_get_ns(), from, NOISE_FLAG_CONTINUED);
 	if (!noise_is_watched(to)) {
 		wait_exit(here, state, tid);
 		state->slept_ns = NOISE_SLEPT_NEW;

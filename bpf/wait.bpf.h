@@ -97,9 +97,9 @@ static __always_inline void wait_begin(struct noise_cpu *c, struct noise_task *s
 	wait_join(c, state, FIELD(task, pid));
 }
 
-/* Ends and records the wait of a task that has run for `ran_ns` since; `c` is this CPU. */
+/* Ends and records the wait of a task that went on at `until_ns`; `c` is this CPU. */
 static __always_inline void wait_end_on(struct noise_cpu *c, struct noise_task *state, u32 tid,
-					u64 ran_ns, u32 cpu, u32 flags)
+					u64 until_ns, u32 cpu, u32 flags)
 {
 	u32 writer, wait = state->wait - 1;
 	wait_leave(state);
@@ -107,8 +107,7 @@ static __always_inline void wait_end_on(struct noise_cpu *c, struct noise_task *
 	struct noise_event *event = noise_claim(c, &writer, true);
 	if (event) {
 		event->start_ns = state->since_ns;
-		u64 waited_ns = bpf_ktime_get_ns() - state->since_ns;
-		event->gross_ns = waited_ns > ran_ns ? waited_ns - ran_ns : 0;
+		event->gross_ns = until_ns > state->since_ns ? until_ns - state->since_ns : 0;
 		event->net_ns = 0;
 		event->id = wait == NOISE_WAIT_WOKEN ? state->waker : 0;
 		event->object = state->slept_ns;
@@ -126,9 +125,9 @@ static __always_inline void wait_end_on(struct noise_cpu *c, struct noise_task *
 }
 
 static __always_inline void wait_end(struct noise_cpu *c, struct noise_task *state, u32 tid,
-				     u64 ran_ns)
+				     u64 until_ns)
 {
-	wait_end_on(c, state, tid, ran_ns, c->cpu, 0);
+	wait_end_on(c, state, tid, until_ns, c->cpu, 0);
 }
 
 /* The task has ended or leaves the watched CPUs, perhaps in its sleep; `c` is this CPU. */
