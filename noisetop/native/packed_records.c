@@ -49,7 +49,7 @@ size_t packed_records__pack(struct packing *p, const void *records, size_t count
 	return to - begin;
 }
 
-/* Reads up to PACKED_MOST_BYTES, whatever the record needs; returns that. */
+/* Returns how many bytes the record took. Up to PACKED_MOST_BYTES are read, even so. */
 static size_t unpack_one(struct packing *p, const uint8_t *from, uint64_t *words)
 {
 	static const uint64_t kept[] = {0, UINT16_MAX, UINT32_MAX, UINT64_MAX};
