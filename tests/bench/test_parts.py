@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bench.bpf_stats import ProgramRuns, parse_fdinfo, parse_names
+from bench.exchanges import KINDS, running_exchanges
 from bench.made_up_recording import Size, write_made_up
 from bench.parts import OwnPart, PartResult, PeriodPart, Plan, all_parts, run_parts
 from bench.parts.added_time import LOADS, check_seen, ratios_of, series_of, targets_of
@@ -17,6 +18,8 @@ from bench.parts.after_the_fact import REPORT, SCRIPT, TRACE, Job, Reading, own_
 from bench.parts.after_the_fact import result_of as reading_result
 from bench.parts.capacity import FULL_SPEED, FULL_SPEED_TRIALS, STEP, Staircase, Trial
 from bench.parts.capacity import result_of as capacity_result
+from bench.parts.exchanges import PLACES
+from bench.parts.exchanges import result_of as exchanges_result
 from bench.parts.growth import SIZES
 from bench.parts.growth import result_of as growth_result
 from bench.parts.program_sets import CHEAP, LOCAL
@@ -35,6 +38,7 @@ from bench.victim import Victim
 from noisetop import _native
 from noisetop.errors import NoisetopError
 from noisetop.exporters import exporters_by_suffix
+from noisetop.machine.system import online_cpus
 from noisetop.recording.raw_file import read_spool
 from noisetop.summary.recorded import summary_of
 from tests.bench.made import SETTING, FakeTool, rounds_of
@@ -139,6 +143,40 @@ class TestUnwatched:
         assert not target.held
         assert set(result.ratios) == {target.name}
         assert [row[0] for row in result.tables[0].rows] == ["noisetop record", "perf record"]
+
+
+class TestExchanges:
+    def test_what_is_added_and_the_floor(self) -> None:
+        rounds: Rounds[dict[str, float]] = Rounds()
+        added = {"noisetop record": 260.0, "perf record": 2000.0, FLOOR.name: 200.0}
+        for number in range(8):
+            for tool, more in added.items():
+                before, during, after = (
+                    dict.fromkeys(PLACES, 3000.0 + number + some) for some in (-1, more, 1)
+                )
+                rounds.add(Turn(tool, before, during, after, Seen(1)))
+        result = exchanges_result(rounds)
+        held = {target.name: target.held for target in result.targets}
+        assert held == {
+            "exchanges/datagram-watched/noisetop record : empty programs": False,
+            "exchanges/datagram-unwatched/noisetop record : empty programs": False,
+        }
+        assert result.ratios["exchanges/pipe-watched/noisetop record : perf record"].value == (
+            pytest.approx(0.13)
+        )
+        assert [row[0] for row in result.tables[0].rows[1:]] == list(added)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_the_program_tells_what_a_round_trip_takes(self, kind: str, tmp_path: Path) -> None:
+        with running_exchanges(max(online_cpus()), tmp_path) as program:
+            assert 100 < program.round_trip_ns(kind) < 1e7
+
+    def test_a_program_that_has_ended_is_told(self, tmp_path: Path) -> None:
+        with running_exchanges(max(online_cpus()), tmp_path) as program:
+            program.process.kill()
+            program.process.wait()
+            with pytest.raises(NoisetopError, match="ended early"):
+                program.round_trip_ns(KINDS[0])
 
 
 class TestProgramSets:

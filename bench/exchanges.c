@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * usage: exchanges CPU: a program that sends something and gets it back, over and over, on one CPU.
+ * Takes one order per line from stdin,
+ *
+ *     <datagram|pipe> <blocks>
+ *
+ * and answers each on stdout with that many doubles: ns that a round trip took, the mean of a block.
+ * A datagram goes to the socket that it came from and raises one softirq, which is served before
+ * send() returns. Through the pipes a byte goes to another thread and back: two wake-ups, two
+ * switches.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_BLOCKS 4096
+#define ROUND_TRIPS 40 /* of a block: shorter than what the host takes at a time */
+
+static int own_socket, there[2], back[2]; /* the pipes: to the other thread, and from it */
+
+static void die(const char *step)
+{
+	fprintf(stderr, "exchanges: %s: %s\n", step, strerror(errno));
+	exit(1);
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("sched_setaffinity");
+}
+
+static void open_socket(void)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t size = sizeof(address);
+	own_socket = socket(AF_INET, SOCK_DGRAM, 0);
+	if (own_socket < 0 || bind(own_socket, (void *)&address, size) ||
+	    getsockname(own_socket, (void *)&address, &size) ||
+	    connect(own_socket, (void *)&address, size))
+		die("socket");
+}
+
+/* On the CPU of the thread that starts it. */
+static void *answer(void *nothing)
+{
+	char content;
+	while (read(there[0], &content, 1) == 1 && write(back[1], &content, 1) == 1)
+		;
+	return nothing;
+}
+
+static void open_pipes(void)
+{
+	pthread_t thread;
+	if (pipe(there) || pipe(back) || pthread_create(&thread, NULL, answer, NULL))
+		die("pipe");
+}
+
+static void exchange_datagram(void)
+{
+	char content[8] = {0};
+	if (send(own_socket, content, sizeof(content), 0) < 0 ||
+	    recv(own_socket, content, sizeof(content), 0) < 0)
+		die("send");
+}
+
+static void exchange_byte(void)
+{
+	char content = 0;
+	if (write(there[1], &content, 1) != 1 || read(back[0], &content, 1) != 1)
+		die("write");
+}
+
+static double block(void (*exchange)(void))
+{
+	uint64_t start_ns = clock_ns();
+	for (int i = 0; i < ROUND_TRIPS; i++)
+		exchange();
+	return (double)(clock_ns() - start_ns) / ROUND_TRIPS;
+}
+
+int main(int argc, char **argv)
+{
+	static double took_ns[MOST_BLOCKS];
+	unsigned int blocks;
+	char kind[16];
+	if (argc != 2)
+		return 1;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pin(atoi(argv[1]));
+	open_socket();
+	open_pipes();
+	while (scanf("%15s %u", kind, &blocks) == 2 && blocks <= MOST_BLOCKS) {
+		for (unsigned int i = 0; i < blocks; i++)
+			took_ns[i] = block(*kind == 'd' ? exchange_datagram : exchange_byte);
+		if (fwrite(took_ns, sizeof(*took_ns), blocks, stdout) != blocks || fflush(stdout))
+			return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,127 @@
+"""Part 13: what a softirq, and a wake-up with its switch, cost a program under load, on the watched
+CPU and on another one.
+
+A program that talks to others pays this with each message, and tracepoints are hit on every CPU. It
+is told to a few ns, as nothing but the CPU of that program matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from bench.estimate import Estimate, estimate, quiet, quiet_difference, ratio_of_differences
+from bench.exchanges import KINDS, STEADY_PERCENTILE, running_exchanges
+from bench.parts import Part, PartResult, Plan, Target
+from bench.parts.program_sets import FLOOR_LIMIT, LOCAL
+from bench.rounds import Rounds, samples_of, take_rounds
+from bench.table import Table, with_interval
+from bench.tools import Tool, is_ours
+from bench.tools.empty_programs import FLOOR
+from bench.tools.noisetop import RECORD, Record
+
+WATCHED, UNWATCHED = "watched", "unwatched"
+PLACES = tuple(f"{kind}-{where}" for kind in KINDS for where in (WATCHED, UNWATCHED))
+SOFTIRQS = PLACES[:2]
+"""Where interruptions are; a switch is none."""
+
+Added = Mapping[str, Mapping[str, Estimate]]
+"""By place and tool, in ns."""
+
+
+def tools_of(plan: Plan) -> tuple[Tool, ...]:
+    """noisetop and its peers, what it does with less, and the floor."""
+    return (*plan.tools, Record(LOCAL, options=("--local",)), FLOOR)
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeCost:
+    """The part."""
+
+    number: int = 13
+    name: str = "exchanges"
+    needs_root: bool = True
+
+    def run(self, plan: Plan) -> PartResult:
+        """Its own rounds, with a program on either CPU, of which one runs at a time."""
+        cpus = {WATCHED: plan.setting.cpu, UNWATCHED: plan.setting.housekeeping}
+        with ExitStack() as stack:
+            programs = {
+                where: stack.enter_context(running_exchanges(cpu, plan.setting.folder))
+                for where, cpu in cpus.items()
+            }
+
+            def measure() -> dict[str, float]:
+                return {
+                    f"{kind}-{where}": one.round_trip_ns(kind)
+                    for kind in KINDS
+                    for where, one in programs.items()
+                }
+
+            return result_of(take_rounds(tools_of(plan), plan.setting, plan.rounds, measure))
+
+
+def result_of(rounds: Rounds[dict[str, float]]) -> PartResult:
+    """What each tool adds, and noisetop against the others."""
+    parts: dict[str, Rounds[float]] = {place: rounds.only(place) for place in PLACES}
+    added = {
+        place: {t: estimate(quiet_difference, *samples_of(part, t)) for t in part.turns}
+        for place, part in parts.items()
+    }
+    ratios = {
+        f"exchanges/{place}/{ours} : {other}": estimate(
+            ratio_of_differences, *samples_of(part, ours), *samples_of(part, other)
+        )
+        for place, part in parts.items()
+        for ours in filter(is_ours, part.turns)
+        for other in part.turns
+        if not is_ours(other)
+    }
+    floors = (f"exchanges/{place}/{RECORD} : {FLOOR.name}" for place in SOFTIRQS)
+    return PartResult(
+        figures={
+            place: {tool: {"added_ns": one.as_json()} for tool, one in by_tool.items()}
+            for place, by_tool in added.items()
+        },
+        tables=(added_table(added, parts), ratio_table(ratios)),
+        ratios=ratios,
+        targets=tuple(Target(name, ratios[name], FLOOR_LIMIT) for name in floors),
+    )
+
+
+def added_table(added: Added, parts: Mapping[str, Rounds[float]]) -> Table:
+    """A row for each tool, and one for what there is without any."""
+    tools = list(added[PLACES[0]])
+    without = [
+        with_interval(estimate(quiet, *samples_of(part, tools[0])[1:]), digits=0)
+        for part in parts.values()
+    ]
+    rows = [
+        (tool, *(with_interval(added[place][tool], digits=0) for place in PLACES)) for tool in tools
+    ]
+    return Table(
+        "Added to a round trip, ns",
+        ("tool", *PLACES),
+        (("none: the round trip", *without), *rows),
+        "A datagram over loopback raises one softirq; a byte through a pipe to another thread and "
+        f"back is two wake-ups and two switches. {STEADY_PERCENTILE}th percentile of blocks, in "
+        f"the quiet ones of {parts[PLACES[0]].complete()} rounds. What the threads of a tool take "
+        "is not in it.",
+    )
+
+
+def ratio_table(ratios: Mapping[str, Estimate]) -> Table:
+    """noisetop over each other, a row for each pair."""
+    pairs = dict.fromkeys(name.rpartition("/")[2] for name in ratios)
+    return Table(
+        "Added to a round trip, noisetop : other",
+        ("ratio", *PLACES),
+        tuple(
+            (pair, *(with_interval(ratios[f"exchanges/{place}/{pair}"]) for place in PLACES))
+            for pair in pairs
+        ),
+    )
+
+
+PART: Part = ExchangeCost()
