@@ -12,9 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from noisetop.counters.losses import LOSSES
+from noisetop.events.records import Pieces
 from noisetop.events.waits import TaskWait
 from noisetop.machine import system
+from noisetop.tables.rows import joined
 from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
 from tests.kernel.loads import Workload, prepared, remove_group
 from tests.kernel.provoked import favoured
 from tests.kernel.run_delay import clock_ages
@@ -238,3 +242,29 @@ def test_a_quota_is_told_apart_from_waiting() -> None:
     # Unless somebody else had the CPU all the time.
     assert sum(map(len, idle)) or idle_for < TICKS_THAT_SHOW, (periods, idle_for)
     assert {int(tid) for rows in idle for tid in rows["victim_tid"]} <= set(load.tids.values())
+
+
+def test_a_wait_ends_at_the_moment_when_what_it_waited_for_does() -> None:
+    """One reading of the clock tells both: nothing lies between."""
+    pieces: list[Pieces] = []
+    with (
+        prepared(VICTIM_CPU, SENDER_CPU, "compete:0:700") as load,
+        Tracer(Target((VICTIM_CPU,)), samples_cost=False) as tracer,
+    ):
+        tracer.on_records = lambda some, _: pieces.append(some)
+        tracer.start_window()
+        load.run()
+        tracer.stop_window()
+        tracer.read()
+        switches = tracer.window_counters().of(LOSSES).by_cpu.get(VICTIM_CPU, {}).get("switch", 0)
+    preempted = tracer.layout.wait_reasons.index("preempted")
+    (thread,) = (n for n, kind in tracer.layout.kinds.items() if kind.name == "thread")
+    waits = joined([some for piece in pieces for some in piece.waits])
+    waits = waits[np.isin(waits["tid"], list(load.tids.values())) & (waits["level"] == preempted)]
+    ran = joined([some for piece in pieces for some in piece.events])
+    ran = ran[ran["source"] == thread]
+    ends = waits["start_ns"] + waits["gross_ns"]
+    alone = ~np.isin(ends, ran["start_ns"] + ran["gross_ns"])
+    assert len(waits) > 20
+    # Where a switch was not reported, what ran until the next one is not known, nor until when.
+    assert int(alone.sum()) <= 2 * switches < len(waits)
