@@ -7,7 +7,7 @@ is told to a few ns, as nothing but the CPU of that program matters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -59,11 +59,13 @@ class ExchangeCost:
                     for where, one in programs.items()
                 }
 
-            return result_of(take_rounds(tools_of(plan), plan.setting, plan.rounds, measure))
+            tools = tools_of(plan)
+            return result_of(take_rounds(tools, plan.setting, plan.rounds, measure), tools)
 
 
-def result_of(rounds: Rounds[dict[str, float]]) -> PartResult:
-    """What each tool adds, and noisetop against the others."""
+def result_of(rounds: Rounds[dict[str, float]], tools: Iterable[Tool]) -> PartResult:
+    """What each tool adds, and noisetop against the others that see the same."""
+    blind_to = {tool.name: tool.blind_to for tool in tools}
     parts: dict[str, Rounds[float]] = {place: rounds.only(place) for place in PLACES}
     added = {
         place: {t: estimate(quiet_difference, *samples_of(part, t)) for t in part.turns}
@@ -76,7 +78,7 @@ def result_of(rounds: Rounds[dict[str, float]]) -> PartResult:
         for place, part in parts.items()
         for ours in filter(is_ours, part.turns)
         for other in part.turns
-        if not is_ours(other)
+        if not is_ours(other) and place.partition("-")[0] not in blind_to[other]
     }
     floors = (f"exchanges/{place}/{RECORD} : {FLOOR.name}" for place in SOFTIRQS)
     return PartResult(
@@ -118,10 +120,14 @@ def ratio_table(ratios: Mapping[str, Estimate]) -> Table:
         "Added to a round trip, noisetop : other",
         ("ratio", *PLACES),
         tuple(
-            (pair, *(with_interval(ratios[f"exchanges/{place}/{pair}"]) for place in PLACES))
+            (pair, *(_ratio(ratios.get(f"exchanges/{place}/{pair}")) for place in PLACES))
             for pair in pairs
         ),
     )
+
+
+def _ratio(known: Estimate | None) -> str:
+    return with_interval(known) if known else "cannot see it"
 
 
 PART: Part = ExchangeCost()

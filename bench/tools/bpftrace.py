@@ -53,7 +53,7 @@ class Bpftrace:
     name: str = "bpftrace sums"
     program: str = "bpftrace"
     install: str = "apt install bpftrace"
-    blind_to: frozenset[str] = frozenset()
+    blind_to: frozenset[str] = frozenset({"pipe"})
     per_interruption: float = 0.0
 
     @contextmanager

@@ -41,7 +41,7 @@ class HardirqsSoftirqs:
     name: str = "hardirqs + softirqs"
     program: str = "hardirqs"
     install: str = "apt install libbpf-tools"
-    blind_to: frozenset[str] = frozenset({"ipi", "timer"})
+    blind_to: frozenset[str] = frozenset({"ipi", "timer", "pipe"})
     per_interruption: float = 0.0
 
     @contextmanager

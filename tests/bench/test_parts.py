@@ -148,14 +148,21 @@ class TestUnwatched:
 class TestExchanges:
     def test_what_is_added_and_the_floor(self) -> None:
         rounds: Rounds[dict[str, float]] = Rounds()
-        added = {"noisetop record": 260.0, "perf record": 2000.0, FLOOR.name: 200.0}
+        added = {
+            "softirqs": 9.0,
+            "noisetop record": 260.0,
+            "perf record": 2000.0,
+            FLOOR.name: 200.0,
+        }
         for number in range(8):
             for tool, more in added.items():
                 before, during, after = (
                     dict.fromkeys(PLACES, 3000.0 + number + some) for some in (-1, more, 1)
                 )
                 rounds.add(Turn(tool, before, during, after, Seen(1)))
-        result = exchanges_result(rounds)
+        blind = cast(Tool, FakeTool("softirqs", blind_to=frozenset({"pipe"})))
+        tools = (blind, *(cast(Tool, FakeTool(name)) for name in list(added)[1:]))
+        result = exchanges_result(rounds, tools)
         held = {target.name: target.held for target in result.targets}
         assert held == {
             "exchanges/datagram-watched/noisetop record : empty programs": False,
@@ -165,6 +172,8 @@ class TestExchanges:
             pytest.approx(0.13)
         )
         assert [row[0] for row in result.tables[0].rows[1:]] == list(added)
+        row = next(row for row in result.tables[1].rows if row[0].endswith("softirqs"))
+        assert row[3:] == ("cannot see it", "cannot see it")
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_program_tells_what_a_round_trip_takes(self, kind: str, tmp_path: Path) -> None:
