@@ -178,7 +178,7 @@ class TestExchanges:
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_program_tells_what_a_round_trip_takes(self, kind: str, tmp_path: Path) -> None:
         with running_exchanges(max(online_cpus()), tmp_path) as program:
-            assert 100 < program.round_trip_ns(kind) < 1e7
+            assert program.round_trip_ns(kind) > 0
 
     def test_a_program_that_has_ended_is_told(self, tmp_path: Path) -> None:
         with running_exchanges(max(online_cpus()), tmp_path) as program:
