@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: exchanges CPU: a program that sends something and gets it back, over and over, on one CPU.
- * Takes one order per line from stdin,
+ * A program that sends something and gets it back, over and over; to be started on one CPU. Takes one
+ * order per line from stdin,
  *
  *     <datagram|pipe> <blocks>
  *
@@ -10,12 +10,10 @@
  * send() returns. Through the pipes a byte goes to another thread and back: two wake-ups, two
  * switches.
  */
-#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,15 +42,6 @@ static uint64_t clock_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		die("sched_setaffinity");
-}
-
 static void open_socket(void)
 {
 	struct sockaddr_in address = {
@@ -67,7 +56,6 @@ static void open_socket(void)
 		die("socket");
 }
 
-/* On the CPU of the thread that starts it. */
 static void *answer(void *nothing)
 {
 	char content;
@@ -106,15 +94,12 @@ static double block(void (*exchange)(void))
 	return (double)(clock_ns() - start_ns) / ROUND_TRIPS;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	static double took_ns[MOST_BLOCKS];
 	unsigned int blocks;
 	char kind[16];
-	if (argc != 2)
-		return 1;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	pin(atoi(argv[1]));
 	open_socket();
 	open_pipes();
 	while (scanf("%15s %u", kind, &blocks) == 2 && blocks <= MOST_BLOCKS) {

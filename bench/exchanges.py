@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.victim import PERIODS
+from bench.workloads import on_cpu
 from noisetop.errors import NoisetopError
 
 SOURCE = Path(__file__).with_name("exchanges.c")
@@ -59,7 +60,7 @@ def running_exchanges(cpu: int, folder: Path) -> Iterator[Exchanges]:
     except (OSError, subprocess.SubprocessError) as error:
         raise NoisetopError(f"cannot compile {SOURCE.name}, is cc there? {error}") from error
     process = subprocess.Popen(
-        [str(binary), str(cpu)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        on_cpu(cpu, [str(binary)]), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     try:
         yield Exchanges(process)

@@ -267,11 +267,12 @@ class TracerFeed:
 
     def _add_moments(self, whose: CpuVictims) -> None:
         """Those of the interval, by whose the CPUs are as its end tells."""
+        if self._moments is None:
+            return
         reader = self.tracer.reader
         lists = reader.namer.sources, reader.join.triggers
         for table in self._unjudged:
-            if self._moments is not None:
-                self._moments.add(table, *lists, whose, self.tracer.directory)
+            self._moments.add(table, *lists, whose, self.tracer.directory)
         self._unjudged.clear()
 
     def _why_ended(self) -> str:
