@@ -19,7 +19,7 @@ int csd_entry(u64 *ctx)
 	if (!ctx[1] || !c || !(c->open_levels & LEVEL_BIT(IRQ)) || !noise_wanted(c))
 		return 0;
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_IRQ_CALLBACK];
-	u64 closed_ns, now_ns = noise_now(c, &closed_ns);
+	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
 	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK))
 		noise_close_callback(c, now_ns, &closed_ns);
 	frame->source = csd_source;

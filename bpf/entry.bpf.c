@@ -32,7 +32,7 @@ int entry_begin(u64 *ctx)
 	entry->tid = c->tid;
 	entry->faults = fault_count(task);
 	entry->switches = entry_switches(task);
-	entry->start_ns = noise_now(c, &entry->closed_ns);
+	entry->start_ns = noise_now(c, NOISE_LEVEL_THREAD, &entry->closed_ns);
 	return 0;
 }
 
@@ -44,7 +44,8 @@ int entry_end(u64 *ctx)
 		return 0;
 	struct noise_entry *entry = &c->entry;
 	struct task_struct *task = (void *)bpf_get_current_task();
-	u64 closed_ns, now_ns = noise_now(c, &closed_ns), start_ns = entry->start_ns;
+	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_THREAD, &closed_ns);
+	u64 start_ns = entry->start_ns;
 	u64 gross_ns = now_ns - start_ns, nested_ns = closed_ns - entry->closed_ns;
 	entry->start_ns = 0;
 	if (entry->tid != BPF_CORE_READ(task, pid) || entry->switches != entry_switches(task) ||

@@ -51,7 +51,7 @@ int fault_begin(void *ctx)
 	fault->ran_ns = 0;
 	fault->slept_ns = 0;
 	fault->tid = c->tid;
-	fault->start_ns = noise_now(c, &fault->closed_ns);
+	fault->start_ns = noise_now(c, NOISE_LEVEL_THREAD, &fault->closed_ns);
 	fault->since_ns = fault->start_ns;
 	return 0;
 }

@@ -25,7 +25,7 @@ static __always_inline struct noise_fault *fault_of_cpu(void)
 /* Adds what the task ran since it came to this CPU, as of now, which is returned. */
 static __always_inline u64 fault_account(struct noise_cpu *c, struct noise_fault *fault)
 {
-	u64 closed_ns, now_ns = noise_now(c, &closed_ns);
+	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_THREAD, &closed_ns);
 	u64 gross_ns = now_ns - fault->since_ns, nested_ns = closed_ns - fault->closed_ns;
 	if (nested_ns > gross_ns)
 		noise_lose(c, NOISE_LOSS_NEGATIVE);
@@ -77,7 +77,7 @@ static __noinline int fault_resume(struct noise_cpu *c, u32 tid)
 	bpf_map_delete_elem(&noise_parked_faults, &tid);
 	if (fault->left_ns)
 		fault_account_sleep(c, fault);
-	fault->since_ns = noise_now(c, &fault->closed_ns);
+	fault->since_ns = noise_now(c, NOISE_LEVEL_THREAD, &fault->closed_ns);
 	return 0;
 }
 

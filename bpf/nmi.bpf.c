@@ -14,7 +14,7 @@ int nmi_handler(u64 *ctx)
 	frame->source = nmi_source;
 	frame->id = ctx[0];
 	frame->object = 0;
-	frame->start_ns = noise_now(c, &frame->closed_ns) - (s64)ctx[1];
+	frame->start_ns = noise_now(c, NOISE_LEVEL_NMI, &frame->closed_ns) - (s64)ctx[1];
 	noise_close_and_commit(c, NOISE_LEVEL_NMI, (int)ctx[2] ? 0 : NOISE_FLAG_UNHANDLED);
 	return 0;
 }

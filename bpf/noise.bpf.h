@@ -90,32 +90,50 @@ static __always_inline void noise_lose(struct noise_cpu *c, enum noise_loss reas
 	__sync_fetch_and_add(&c->losses[reason], 1);
 }
 
-/* Net time of all frames closed so far. NMIs are counted separately: see noise_account(). */
+/* Net time of all frames closed so far: see noise_account(). */
 static __always_inline u64 noise_closed(struct noise_cpu *c)
 {
-	return READ_ONCE(c->closed_ns) + READ_ONCE(c->nmi_closed_ns);
+	return READ_ONCE(c->closed_ns) + READ_ONCE(c->softirq_closed_ns) +
+	       READ_ONCE(c->nmi_closed_ns);
+}
+
+/* What of it may still change at this level, as something above it closes. */
+static __always_inline u64 noise_closed_above(struct noise_cpu *c, u32 level)
+{
+	u64 closed_ns = READ_ONCE(c->nmi_closed_ns);
+	if (level < NOISE_LEVEL_IRQ)
+		closed_ns += READ_ONCE(c->closed_ns);
+	if (level < NOISE_LEVEL_SOFTIRQ)
+		closed_ns += READ_ONCE(c->softirq_closed_ns);
+	return closed_ns;
 }
 
 /*
  * Now, and the closed time as of now. A frame of a higher level that closes between the two reads
- * would be counted on the wrong side, so look again until none did.
+ * would be counted on the wrong side, so look again until none did. Where interrupts are off, the
+ * level is that of an interrupt.
  */
-static __always_inline u64 noise_now(struct noise_cpu *c, u64 *closed_ns)
+static __always_inline u64 noise_now(struct noise_cpu *c, u32 level, u64 *closed_ns)
 {
-	u64 now = 0;
+	u64 now = 0, above_ns = 0;
 #pragma unroll /* Linux 5.10 refuses a loop whose head follows a call */
 	for (int i = 0; i < 3; i++) {
-		*closed_ns = noise_closed(c);
+		above_ns = noise_closed_above(c, level);
 		now = bpf_ktime_get_ns();
-		if (*closed_ns == noise_closed(c))
+		if (above_ns == noise_closed_above(c, level))
 			break;
 	}
+	*closed_ns = above_ns;
+	if (level >= NOISE_LEVEL_IRQ)
+		*closed_ns += c->closed_ns;
+	if (level >= NOISE_LEVEL_SOFTIRQ)
+		*closed_ns += c->softirq_closed_ns;
 	return now;
 }
 
 /*
- * Adds to the closed time. Interrupts are off in those that interrupt, so only an NMI could come in
- * between and that writes elsewhere; the levels below can be interrupted by them.
+ * Adds to the closed time. What may interrupt a softirq, or an interrupt, writes elsewhere; the
+ * levels below can be interrupted by those that write to the same place.
  */
 static __always_inline void noise_account(struct noise_cpu *c, u32 level, u64 net_ns)
 {
@@ -123,6 +141,8 @@ static __always_inline void noise_account(struct noise_cpu *c, u32 level, u64 ne
 		c->nmi_closed_ns += net_ns;
 	else if (level >= NOISE_LEVEL_IRQ)
 		c->closed_ns += net_ns;
+	else if (level >= NOISE_LEVEL_SOFTIRQ)
+		c->softirq_closed_ns += net_ns;
 	else
 		__sync_fetch_and_add(&c->closed_ns, net_ns);
 }
@@ -327,7 +347,7 @@ static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u
 static __always_inline struct noise_event *noise_close(struct noise_cpu *c, u32 level, u32 flags,
 						       u32 *writer)
 {
-	u64 closed_ns, now_ns = noise_now(c, &closed_ns);
+	u64 closed_ns, now_ns = noise_now(c, level, &closed_ns);
 	return noise_close_at(c, level, flags, now_ns, &closed_ns, writer);
 }
 
@@ -423,7 +443,7 @@ NOISE_FUNCTION int noise_adopt(void)
 	c->adopted_tid = c->tid;
 	c->victim_tid = c->tid;
 	/* Should what was interrupted have just read open_levels, it opens the frame again. */
-	frame->start_ns = noise_now(c, &frame->closed_ns);
+	frame->start_ns = noise_now(c, NOISE_LEVEL_THREAD, &frame->closed_ns);
 	return 0;
 }
 
@@ -444,7 +464,7 @@ static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 sourc
 	if (level == NOISE_LEVEL_IRQ)
 		noise_fetch(c);
 	/* Last, so that setting up the frame is not counted as part of it. */
-	frame->start_ns = noise_now(c, &frame->closed_ns);
+	frame->start_ns = noise_now(c, level, &frame->closed_ns);
 }
 
 static __always_inline bool noise_has_open(struct noise_cpu *c, u32 level, u32 source)
@@ -498,7 +518,7 @@ static __always_inline int noise_end_interrupt(void *ctx, u32 source)
 	struct noise_cpu *c = noise_this_cpu();
 	if (!c || !noise_wanted(c) || !noise_is_open(c, NOISE_LEVEL_IRQ, source))
 		return 0;
-	u64 closed_ns, now_ns = noise_now(c, &closed_ns);
+	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
 	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK))
 		noise_close_callback(c, now_ns, &closed_ns);
 	u32 writer;

@@ -352,17 +352,17 @@ enum noise_watch {
  * and those of the frames of levels IRQ and IRQ_CALLBACK.
  */
 struct noise_cpu {
-	noise_u64 closed_ns; /* net time of all frames closed so far, but for those of NMIs */
+	noise_u64 closed_ns; /* net time of all frames closed so far, but for the two below */
+	noise_u64 softirq_closed_ns;
 	noise_u64 nmi_closed_ns;
-	noise_u32 open_levels; /* bit per enum noise_level */
-	noise_u32 writers;     /* emissions in progress on this CPU */
-	noise_u32 tid;         /* current task */
-	noise_u32 victim_tid;  /* the task that is delayed now, 0: none */
-	noise_u32 waiting_tid; /* one of the victims that wait for this CPU, 0: none does */
+	noise_u16 open_levels;  /* bit per enum noise_level */
+	noise_u16 writers;      /* emissions in progress on this CPU */
+	noise_u32 first_record; /* of its rings, in the array of records */
+	noise_u32 tid;          /* current task */
+	noise_u32 victim_tid;   /* the task that is delayed now, 0: none */
 	noise_u16 cpu;
 	noise_u8 watch;         /* enum noise_watch */
 	noise_u8 softirq_flags; /* NOISE_FLAG_THREADED where softirqs are this thread's own work */
-	noise_u32 first_record; /* of its rings, in the array of records */
 	noise_u32 ring_records; /* of the first ring, a power of two */
 	struct noise_ring rings[NOISE_RINGS];
 	char comm[NOISE_COMM_LEN]; /* of the current kernel thread or intruder */
@@ -384,8 +384,9 @@ struct noise_cpu {
 	noise_u64 wait_closed_ns; /* noise_closed() then */
 	noise_u32 waiting_next;   /* another one of those that wait, 0: none is known */
 	noise_u32 spinning_tid;   /* a kernel thread that hardly sleeps, 0: none is known */
-	noise_u64 number; /* a pointer that is kept here: the verifier multiplies no others */
-	noise_u64 reserved[2];
+	noise_u64 number;      /* a pointer that is kept here: the verifier multiplies no others */
+	noise_u32 waiting_tid; /* one of the victims that wait for this CPU, 0: none does */
+	noise_u32 reserved[3];
 	noise_u64 tails[8]; /* user space's positions in rings[], on a line of their own */
 };
 

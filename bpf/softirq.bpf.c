@@ -24,17 +24,17 @@ int softirq_raise(u64 *ctx)
 	if (raiser->context)
 		return 0;
 	u32 level = NOISE_LEVEL_THREAD;
-	raiser->context = NOISE_CONTEXT_TASK + 1;
+	struct noise_raiser who = {.tid = noise_root(c), .context = NOISE_CONTEXT_TASK + 1};
 	if (c->open_levels & LEVEL_BIT(IRQ)) {
 		level = NOISE_LEVEL_IRQ;
-		raiser->context = NOISE_CONTEXT_IRQ + 1;
+		who.context = NOISE_CONTEXT_IRQ + 1;
 	} else if (c->open_levels & LEVEL_BIT(SOFTIRQ)) {
 		level = NOISE_LEVEL_SOFTIRQ;
-		raiser->context = NOISE_CONTEXT_SOFTIRQ + 1;
+		who.context = NOISE_CONTEXT_SOFTIRQ + 1;
 	}
-	raiser->tid = noise_root(c);
-	raiser->source = c->frames[level].source;
-	raiser->id = c->frames[level].id;
+	who.source = c->frames[level].source;
+	who.id = c->frames[level].id;
+	*raiser = who;
 	return 0;
 }
 

@@ -365,10 +365,10 @@ int thread_switch(u64 *ctx)
 	bool again = c->open_levels & LEVEL_BIT(THREAD);
 	if (c->open_levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK)))
 		thread_suspend();
-	/* One reading for all that ends here: it takes longer than the rest of that. */
+	/* One reading for all that ends here, as it takes long; interrupts are off. */
 	u64 now_ns = 0, closed_ns;
 	if (c->open_levels || (int)c->waiting > 0) {
-		now_ns = noise_now(c, &closed_ns);
+		now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
 		thread_leave(c, prev, now_ns, closed_ns);
 	}
 

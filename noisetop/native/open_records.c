@@ -33,6 +33,7 @@ static bool is_still(const volatile struct noise_cpu *now, const struct noise_cp
 		    now->frames[level].start_ns != copy->frames[level].start_ns)
 			return false;
 	return now->open_levels == copy->open_levels && now->closed_ns == copy->closed_ns &&
+	       now->softirq_closed_ns == copy->softirq_closed_ns &&
 	       now->nmi_closed_ns == copy->nmi_closed_ns && now->tid == copy->tid &&
 	       now->waiting == copy->waiting && now->wait_since_ns == copy->wait_since_ns;
 }
@@ -57,12 +58,17 @@ static uint64_t gross_of(const struct moment *m, uint32_t level)
 	return is_open(&m->state, level) && start_ns < m->now_ns ? m->now_ns - start_ns : 0;
 }
 
+/* Of all frames closed so far: noise_closed() in bpf/noise.bpf.h. */
+static uint64_t closed_of(const struct noise_cpu *state)
+{
+	return state->closed_ns + state->softirq_closed_ns + state->nmi_closed_ns;
+}
+
 /* Without what ran inside of it so far: what was closed, and what is open above it. */
 static uint64_t net_of(const struct moment *m, uint32_t level, uint64_t above_ns)
 {
 	const struct noise_cpu *state = &m->state;
-	uint64_t closed_ns = state->closed_ns + state->nmi_closed_ns;
-	uint64_t nested_ns = closed_ns - state->frames[level].closed_ns + above_ns;
+	uint64_t nested_ns = closed_of(state) - state->frames[level].closed_ns + above_ns;
 	uint64_t gross_ns = gross_of(m, level);
 	return nested_ns < gross_ns ? gross_ns - nested_ns : 0;
 }
@@ -118,7 +124,7 @@ static void open_delaying(const struct open_records *request, struct moment *m)
 	    state->watch != NOISE_WATCH_SYNCED || state->wait_since_ns >= m->now_ns)
 		return;
 	uint64_t waited_ns = m->now_ns - state->wait_since_ns;
-	uint64_t closed_ns = state->closed_ns + state->nmi_closed_ns;
+	uint64_t closed_ns = closed_of(state);
 	struct noise_task known;
 	bool self =
 		!request->any_task && !bpf_map_lookup_elem(request->tasks_fd, &state->tid, &known);
