@@ -69,12 +69,16 @@ static __always_inline struct noise_cpu *noise_cpu_of(u32 cpu)
 	return c && c->ring_records ? c : NULL;
 }
 
-/* The state of this CPU, or NULL when it is not watched. */
+/*
+ * The state of this CPU, or NULL when it is not watched. Which is asked first: it takes less than
+ * finding the state, and on most CPUs it is all that a program does.
+ */
 static __always_inline struct noise_cpu *noise_this_cpu(void)
 {
 	u32 cpu = bpf_get_smp_processor_id();
-	struct noise_cpu *c = bpf_map_lookup_elem(&noise_cpus, &cpu);
-	return c && c->watch ? c : NULL;
+	if (!noise_is_watched(cpu))
+		return NULL;
+	return bpf_map_lookup_elem(&noise_cpus, &cpu);
 }
 
 /* Whether what happens now can be noise: always in CPU mode, else only around a victim. */
@@ -280,8 +284,8 @@ static __always_inline bool noise_marks_entry(struct noise_cpu *c, u32 level, u3
 	return true;
 }
 
-/* The fields of an event from this one on, as a word: they are put together in a register. */
-#define NOISE_WORD(event, field) (*(noise_word *)&(event)->field)
+/* The fields from this one on, as a word: they are put together in a register. */
+#define NOISE_WORD(record, field) (*(noise_word *)&(record)->field)
 typedef u64 __attribute__((may_alias)) noise_word;
 
 static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *event, u32 level,
@@ -456,9 +460,10 @@ static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 sourc
 		noise_adopt();
 	if (c->open_levels & 1u << level)
 		noise_lose(c, NOISE_LOSS_UNBALANCED);
-	frame->source = source;
 	frame->id = id;
 	frame->object = object;
+	frame->source = source; /* with the next two, one store */
+	frame->waker_cpu = 0;
 	frame->marked = 0;
 	c->open_levels |= 1u << level;
 	if (level == NOISE_LEVEL_IRQ)

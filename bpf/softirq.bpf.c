@@ -5,11 +5,33 @@
 
 NOISE_SOURCE(tasklet, "softirq", FUNCTION);
 
-/* The mask states what was tested before: see noise_is_watched(). */
-static __always_inline struct noise_raiser *softirq_raiser_of(struct noise_cpu *c, u32 vector)
+/*
+ * The place of a struct noise_raiser, 0 where nobody is. A word, as what is written is read soon
+ * after. The mask states what was tested before: see noise_is_watched().
+ */
+static __always_inline noise_word *softirq_raiser_of(struct noise_cpu *c, u32 vector)
 {
 	asm volatile("" : "+r"(vector));
-	return &c->raisers[vector & (NOISE_SOFTIRQS - 1)];
+	return (noise_word *)&c->raisers[vector & (NOISE_SOFTIRQS - 1)];
+}
+
+/* By what goes on here: the task, what interrupted it, or who raised the softirq that is served. */
+static __always_inline struct noise_raiser softirq_raiser_now(struct noise_cpu *c)
+{
+	struct noise_raiser who = {.tid = c->tid, .context = NOISE_CONTEXT_TASK + 1};
+	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
+	if (c->open_levels & LEVEL_BIT(IRQ)) {
+		frame = &c->frames[NOISE_LEVEL_IRQ];
+		who.tid = NOISE_RAISER_ROOT_SOURCE + frame->source;
+		who.context = NOISE_CONTEXT_IRQ + 1;
+	} else if (c->open_levels & LEVEL_BIT(SOFTIRQ)) {
+		frame = &c->frames[NOISE_LEVEL_SOFTIRQ];
+		who.tid = frame->object;
+		who.context = NOISE_CONTEXT_SOFTIRQ + 1;
+	}
+	who.source = frame->source;
+	who.id = frame->id;
+	return who;
 }
 
 /* Who raised it first. A softirq that is raised while it runs, runs once more. */
@@ -20,21 +42,11 @@ int softirq_raise(u64 *ctx)
 	struct noise_cpu *c = noise_this_cpu();
 	if (!c || !noise_wanted(c) || vector >= NOISE_SOFTIRQS)
 		return 0;
-	struct noise_raiser *raiser = softirq_raiser_of(c, vector);
-	if (raiser->context)
+	noise_word *raiser = softirq_raiser_of(c, vector);
+	if (*raiser)
 		return 0;
-	u32 level = NOISE_LEVEL_THREAD;
-	struct noise_raiser who = {.tid = noise_root(c), .context = NOISE_CONTEXT_TASK + 1};
-	if (c->open_levels & LEVEL_BIT(IRQ)) {
-		level = NOISE_LEVEL_IRQ;
-		who.context = NOISE_CONTEXT_IRQ + 1;
-	} else if (c->open_levels & LEVEL_BIT(SOFTIRQ)) {
-		level = NOISE_LEVEL_SOFTIRQ;
-		who.context = NOISE_CONTEXT_SOFTIRQ + 1;
-	}
-	who.source = c->frames[level].source;
-	who.id = c->frames[level].id;
-	*raiser = who;
+	struct noise_raiser now = softirq_raiser_now(c);
+	*raiser = NOISE_WORD(&now, tid);
 	return 0;
 }
 
@@ -45,9 +57,10 @@ int softirq_entry(u64 *ctx)
 	struct noise_cpu *c = noise_this_cpu();
 	if (!c || !noise_wanted(c) || vector >= NOISE_SOFTIRQS)
 		return 0;
-	u64 *raiser = (u64 *)softirq_raiser_of(c, vector);
-	noise_open(c, NOISE_LEVEL_SOFTIRQ, softirq_source, vector, *raiser);
+	/* Cleared at once: an interrupt that raises it from now on has it run once more. */
+	noise_word *raiser = softirq_raiser_of(c, vector), raised = *raiser;
 	*raiser = 0;
+	noise_open(c, NOISE_LEVEL_SOFTIRQ, softirq_source, vector, raised);
 	return 0;
 }
 
