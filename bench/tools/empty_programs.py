@@ -1,14 +1,14 @@
 """The floor: as many empty programs on the same tracepoints, with as many readings of the clock.
 
 What they add nobody can get below who attaches BPF programs there: the way from a tracepoint to a
-program, and the clock.
+program, and the clock. `--cheap` attaches fewer and has a floor of its own.
 """
 
 from __future__ import annotations
 
 import platform
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,9 @@ from pathlib import Path
 from bench.process import ToolProcess, running
 from bench.tools import Seen, Session, Setting, Tool
 from noisetop import _native
+from noisetop.counters.left_out import CHEAP
 from noisetop.errors import NoisetopError
+from noisetop.tracing.program_sets import program_set
 
 SOURCE = Path(__file__).parents[1] / "empty_programs.c"
 NOT_ATTACHED = frozenset({"wait_waking", "entry_begin", "entry_end"})
@@ -32,21 +34,22 @@ _PROGRAM = 'SEC("raw_tp/{tracepoint}") int {name}(void *ctx) {{ {body}return 0; 
 _CLOCK = "if (bpf_get_smp_processor_id() == {cpu}) bpf_ktime_get_ns(); "
 
 
-def source_for(cpu: int) -> str:
-    """C of a program for each one of the embedded object that the complete set attaches."""
+def source_for(cpu: int, left_out: Collection[str] = ()) -> str:
+    """C of a program for each one of the embedded object that the complete set attaches, but for
+    those that are left out."""
     lines = [_HEAD]
     for name, section in sorted(_native.programs().items()):
         kind, _, tracepoint = section.partition("/")
-        if kind in ("tp_btf", "raw_tp") and name not in NOT_ATTACHED:
+        if kind in ("tp_btf", "raw_tp") and name not in {*NOT_ATTACHED, *left_out}:
             body = _CLOCK.format(cpu=cpu) if name.endswith(_TIMED) else ""
             lines.append(_PROGRAM.format(tracepoint=tracepoint, name=name, body=body))
     return "".join(lines)
 
 
-def compiled(folder: Path, cpu: int) -> tuple[Path, Path]:
-    """The loader and the object, in the folder. Raises NoisetopError."""
+def compiled(folder: Path, cpu: int, left_out: Collection[str] = ()) -> tuple[Path, Path]:
+    """The loader and the object, in the folder; see source_for(). Raises NoisetopError."""
     loader, code, source = (folder / f"empty{suffix}" for suffix in ("", ".o", ".bpf.c"))
-    source.write_text(source_for(cpu))
+    source.write_text(source_for(cpu, left_out))
     include = f"-I/usr/include/{platform.machine()}-linux-gnu"
     compiler = ["clang", "-target", "bpf", "-mcpu=v3", "-g", "-O2", include]
     try:
@@ -70,9 +73,11 @@ class EmptySession:
 
 @dataclass(frozen=True, slots=True)
 class EmptyPrograms:
-    """The programs of the complete set without what they do."""
+    """The programs of a set without what they do."""
 
     name: str = "empty programs"
+    left_out: tuple[str, ...] = ()
+    """Programs of the complete set that this one lacks."""
     program: str = "clang"
     install: str = "apt install clang libbpf-dev"
     blind_to: frozenset[str] = frozenset()
@@ -81,11 +86,12 @@ class EmptyPrograms:
     @contextmanager
     def run(self, setting: Setting) -> Iterator[Session]:
         """Attached when entered."""
-        command = [str(path) for path in compiled(setting.folder, setting.cpu)]
+        command = [str(path) for path in compiled(setting.folder, setting.cpu, self.left_out)]
         with running(command, setting.housekeeping, setting.folder, "empty") as process:
             process.wait_until(lambda: "\n" in process.stdout.read_text())
             yield EmptySession(process)
 
 
 FLOOR: Tool = EmptyPrograms()
+CHEAP_FLOOR: Tool = EmptyPrograms("empty programs of --cheap", program_set((CHEAP,)).programs)
 TOOLS: tuple[Tool, ...] = ()

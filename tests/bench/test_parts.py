@@ -32,7 +32,7 @@ from bench.rounds import Rounds, Turn, take_rounds
 from bench.run_once import RunOnce, run_once
 from bench.tools import Seen, Setting, Tool
 from bench.tools.bpftrace import parse_printed
-from bench.tools.empty_programs import FLOOR, source_for
+from bench.tools.empty_programs import CHEAP_FLOOR, FLOOR, source_for
 from bench.tracepoints import Tracepoint
 from bench.victim import Victim
 from noisetop import _native
@@ -41,6 +41,7 @@ from noisetop.exporters import exporters_by_suffix
 from noisetop.machine.system import online_cpus
 from noisetop.recording.raw_file import read_spool
 from noisetop.summary.recorded import summary_of
+from noisetop.tracing.program_sets import program_set
 from tests.bench.made import SETTING, FakeTool, rounds_of
 
 
@@ -191,6 +192,7 @@ class TestExchanges:
 class TestProgramSets:
     def test_sets_against_the_floor_and_the_complete_one(self) -> None:
         added = {"noisetop record": 400.0, LOCAL: 390.0, CHEAP: 300.0, FLOOR.name: 300.0}
+        added[CHEAP_FLOOR.name] = 250.0
         result = sets_result(rounds_of(added), rounds_of(added))
         held = {target.name: target.held for target in result.targets}
         assert held == {
@@ -201,6 +203,14 @@ class TestProgramSets:
         ratio = result.ratios["program_sets/timer-20k/noisetop record --cheap : noisetop record"]
         assert ratio.value == pytest.approx(0.75)
         assert [row[0] for row in result.tables[0].rows] == list(added)
+        floor = result.ratios[f"program_sets/ipi-20k/{CHEAP} : {CHEAP_FLOOR.name}"]
+        assert floor.value == pytest.approx(1.2)
+        assert result.tables[1].rows[-1][1].startswith("0.62")
+
+    def test_the_floor_of_cheap_lacks_what_cheap_leaves_out(self) -> None:
+        source = source_for(3, program_set(("cheap",)).programs)
+        assert "int call_function_single_exit(" in source
+        assert "int csd_entry(" not in source
 
     def test_the_floor_is_on_every_tracepoint_of_the_complete_set(self) -> None:
         source = source_for(3)
