@@ -13,6 +13,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntFlag
+from functools import cache
 
 from noisetop import _native
 
@@ -162,5 +163,6 @@ def _never_more(kept: Capability) -> None:
             libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)
 
 
+@cache  # the names of its functions are looked up once
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
