@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from noisetop.checked_json import whole
+from noisetop.checked_json import finite, whole
 from noisetop.counters.section import Brief, Reader, Section, TraceReadings
 from noisetop.machine.tracepoint_users import TracepointUser
 from noisetop.text.sanitize import printable
@@ -23,6 +23,13 @@ class OtherListeners:
     """Each with the tracepoints that it shares with this run; none: they are not told."""
     hidden: tuple[str, ...] = ()
     """What could not be found out, in words."""
+    run_ns: Mapping[int, float] = field(default_factory=dict)
+    """What one run of a BPF program takes, by PID, where the kernel told when tracing began."""
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """Processes among them."""
+        return frozenset(user.pid for user in self.users if user.pid)
 
     def __bool__(self) -> bool:
         """Whether there is anything to tell."""
@@ -84,18 +91,27 @@ class OtherListenersSection(Section[OtherListeners, OtherListeners]):
             )
             for row in stored.get("found", ())
         )
-        return OtherListeners(users, tuple(map(str, stored.get("hidden", ()))))
+        told = {whole(row["pid"]): row.get("run_ns") for row in stored.get("found", ())}
+        run_ns = {pid: finite(ns) for pid, ns in told.items() if ns is not None}
+        return OtherListeners(users, tuple(map(str, stored.get("hidden", ()))), run_ns)
 
     def as_dict(self, value: OtherListeners) -> dict[str, Any]:
         """Part of Section."""
-        found = [{**asdict(one), "tracepoints": list(one.tracepoints)} for one in value.users]
+        found = [
+            {
+                **asdict(one),
+                "tracepoints": list(one.tracepoints),
+                "run_ns": value.run_ns.get(one.pid),
+            }
+            for one in value.users
+        ]
         return {"other_listeners": {"found": found, "hidden": list(value.hidden)}}
 
     def brief(self, value: OtherListeners, duration_ns: int) -> Brief:
         """Part of Section."""
         parts = []
         if value.users:
-            named = ", ".join(map(_label, value.users[:_NAMED]))
+            named = ", ".join(_label(one, value.run_ns) for one in value.users[:_NAMED])
             more = f" and {left} more" if (left := len(value.users) - _NAMED) > 0 else ""
             add = "each call there takes longer, as it is indirect and serves them too"
             parts.append(f"also {named}{more}: {add}")
@@ -104,12 +120,15 @@ class OtherListenersSection(Section[OtherListeners, OtherListeners]):
         return Brief(printable("; ".join(parts)))
 
 
-def _label(user: TracepointUser) -> str:
+def _label(user: TracepointUser, run_ns: Mapping[int, float]) -> str:
     who = f"{user.name} {user.pid}" if user.pid else f"ftrace ({user.name})"
-    if not user.tracepoints:
-        return f"{who} (tracepoints that the kernel does not tell)"
-    more = f" and {left} more" if (left := len(user.tracepoints) - _NAMED) > 0 else ""
-    return f"{who} on {', '.join(user.tracepoints[:_NAMED])}{more}"
+    if user.tracepoints:
+        more = f" and {left} more" if (left := len(user.tracepoints) - _NAMED) > 0 else ""
+        who += f" on {', '.join(user.tracepoints[:_NAMED])}{more}"
+    notes = [] if user.tracepoints else ["tracepoints that the kernel does not tell"]
+    if user.pid in run_ns:
+        notes.append(f"its programs take {run_ns[user.pid]:.0f} ns a run")
+    return f"{who} ({'; '.join(notes)})" if notes else who
 
 
 OTHER_LISTENERS = SECTION = OtherListenersSection()

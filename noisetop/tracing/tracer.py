@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -35,6 +35,7 @@ from noisetop.events.victim_time import ANY_TASK
 from noisetop.machine import affinity, system
 from noisetop.machine.files import Files
 from noisetop.machine.proc_interrupts import softirq_names
+from noisetop.machine.program_runs import mean_since, runs_of
 from noisetop.machine.tracepoint_users import tracepoint_users
 from noisetop.recording.raw_file import figures_block
 from noisetop.tables.rows import joined
@@ -61,7 +62,7 @@ _LIVE_PATIENCE_S = 2
 _STACKS_INTERVAL_S = 0.05
 """What a user stack means is known only while its process lives."""
 _SAMPLE_S = 0.2
-_SAMPLE_RECORDS = 50
+_SAMPLE_RECORDS = _SAMPLE_RUNS = 50
 """Where there are fewer in that time, those of attaching count as well."""
 _PAIR = re.compile(r"_entry$|_exit$|(?<=_execute)_(start|end)$")
 _ENTRIES = ("entry_begin", "entry_end")
@@ -318,7 +319,10 @@ class Tracer:
             self._session.attach()
             time.sleep(_SETTLE_S)  # until the interrupts of patching are over
             if stats_fd >= 0:
+                others = runs_of(self.other_listeners.pids)
                 self.bpf_ns_per_record = self._sample_cost()
+                since = mean_since(others, _SAMPLE_RUNS)
+                self.other_listeners = replace(self.other_listeners, run_ns=since)
         finally:
             if stats_fd >= 0:
                 os.close(stats_fd)

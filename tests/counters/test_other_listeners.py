@@ -41,6 +41,18 @@ def test_what_could_not_be_found_out_is_said() -> None:
     assert brief(found) == "not known: ftrace (needs root)"
 
 
+def test_what_a_run_of_their_programs_takes_is_said_and_kept() -> None:
+    users = (bpf("a", "softirq_entry"), TracepointUser("perf", "perf", 8, ()))
+    value = OtherListeners(users, run_ns={7: 95.4})
+    assert "a 7 on softirq_entry (its programs take 95 ns a run), perf 8 (" in brief(value)
+    stored = OTHER_LISTENERS.to_file(value)
+    assert [row["run_ns"] for row in stored["other_listeners"]["found"]] == [95.4, None]
+    assert OTHER_LISTENERS.from_file(stored) == value
+    for row in stored["other_listeners"]["found"]:
+        del row["run_ns"]  # a file of before
+    assert OTHER_LISTENERS.from_file(stored) == OtherListeners(users)
+
+
 def test_many_are_counted() -> None:
     users = [TracepointUser("ftrace", f"i{n}", 0, tuple(sorted(MINE))) for n in range(5)]
     text = brief(sharing(users, (), MINE))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -13,17 +14,20 @@ from pathlib import Path
 
 import pytest
 
+from noisetop.machine.program_runs import ProgramRuns, mean_since, runs_of
 from noisetop.machine.tracepoint_users import TracepointUser
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel.forked import run, started
 from tests.kernel.kernel_trace import TRACEFS
-from tests.kernel.own_cpu import OWN
-from tests.kernel.program import PATIENCE_S, read
+from tests.kernel.loads import workload
+from tests.kernel.own_cpu import OTHER, OWN
+from tests.kernel.program import PATIENCE_S, bpftool, read, wait_for
 
 pytestmark = [pytest.mark.kernel, pytest.mark.side_by_side]
 
 CPU = OWN
+TRACED = ("raw_tracepoint", "tracing")
 
 
 def told() -> dict[tuple[str, str], TracepointUser]:
@@ -116,3 +120,28 @@ def test_it_is_in_all_places(tmp_path: Path) -> None:
     assert [one["kind"] for one in found if one["pid"] == pid] == ["bpf"]
     assert f" {pid} " in " ".join(read("report", output).stdout.split()) or len(found) > 3
     assert "indirect" in line
+
+
+def booked(pid: int) -> ProgramRuns:
+    """The same from bpftool, which asks the kernel for each program."""
+    told = " ".join(path.read_text() for path in Path(f"/proc/{pid}/fdinfo").iterdir())
+    held = set(map(int, re.findall(r"prog_id:\s+(\d+)", told)))
+    programs = json.loads(bpftool("prog", "show", "--json"))
+    traced = [one for one in programs if one["id"] in held and one["type"] in TRACED]
+    runs = [(one.get("run_cnt", 0), one.get("run_time_ns", 0)) for one in traced]
+    return ProgramRuns(sum(count for count, _ in runs), sum(ns for _, ns in runs))
+
+
+def test_what_their_programs_take_is_what_the_kernel_booked(tmp_path: Path) -> None:
+    with (
+        another_noisetop(tmp_path) as pid,
+        workload("membarrier", CPU, OTHER, 2_000),
+        Tracer(Target((CPU,))) as tracer,
+    ):
+        told = tracer.other_listeners.run_ns[pid]
+        before = runs_of([pid])
+        with tracer.statistics():
+            wait_for(lambda: pid in mean_since(before, 500), "500 runs")
+        assert runs_of([pid]) == {pid: booked(pid)}  # nothing is counted any more
+        counted = mean_since(before, 500)[pid]
+    assert 0.5 < counted / told < 2
