@@ -62,8 +62,10 @@ _LIVE_PATIENCE_S = 2
 _STACKS_INTERVAL_S = 0.05
 """What a user stack means is known only while its process lives."""
 _SAMPLE_S = 0.2
-_SAMPLE_RECORDS = _SAMPLE_RUNS = 50
+_SAMPLE_RECORDS = 50
 """Where there are fewer in that time, those of attaching count as well."""
+_SAMPLE_RUNS = 50
+"""Of another listener's programs: with fewer, what they take is not told."""
 _PAIR = re.compile(r"_entry$|_exit$|(?<=_execute)_(start|end)$")
 _ENTRIES = ("entry_begin", "entry_end")
 _NO_NAMES = "names of kernel functions (need CAP_SYSLOG)"
