@@ -166,9 +166,10 @@ def _export_to_fleet(args: argparse.Namespace) -> int:
 
 
 def _warn(path: Path, recording: Recording) -> None:
-    """Says what is wrong with a recording, now that it was read."""
+    """Says what is wrong with a recording, now that it was read: a table has no place for it."""
     if recording.damage:
         duration = format_ns(recording.duration_ns)
         notice(f"{path}: {printable(recording.damage)}: it holds {duration}")
-    if recording.counters.of(LOSSES).total:
-        notice(f"{path}: {describe_losses(recording.counters.of(LOSSES))}")
+    losses = recording.counters.of(LOSSES)
+    if losses.total or losses.unpaired:
+        notice(f"{path}: {describe_losses(losses)}")

@@ -20,10 +20,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisetop import cli
-from noisetop.counters.losses import LOSSES, describe_losses
+from noisetop.counters.losses import LOSSES, Losses, describe_losses
 from noisetop.errors import NoisetopError, UsageError
 from noisetop.events.interruption import Source
-from noisetop.exporters import csv_table, csv_table_gzip, parquet_table, recording_output
+from noisetop.exporters import (
+    csv_table,
+    csv_table_gzip,
+    noisetop_file,
+    parquet_table,
+    recording_output,
+)
 from noisetop.exporters._csv_rows import csv_rows
 from noisetop.flat_tables import all_tables, events
 from noisetop.flat_tables.schema import BOOL, TEXT, Texts
@@ -31,7 +37,15 @@ from noisetop.recording.open import open_recording
 from noisetop.recording.recording import Recording
 from noisetop.summary.as_dict import summary_as_dict
 from noisetop.summary.recorded import summary_of
-from tests.recordings import DATA, HOSTILE, everything, interruption, recording, table
+from tests.builders import side_figures
+from tests.recordings import (
+    DATA,
+    HOSTILE,
+    everything,
+    interruption,
+    recording,
+    table,
+)
 
 _RECORDINGS = sorted(DATA.rglob("*.noisetop"))
 _NAMES = st.text(max_size=12) | st.sampled_from(
@@ -280,6 +294,25 @@ def test_the_command_writes_the_table_that_is_asked_for(name: str, tmp_path: Pat
     expected = io.BytesIO()
     csv_table.write_table(open_recording(path), expected, name)
     assert out.read_bytes() == expected.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("ring_full", "LOST 3 events: ring full 3 (CPU 2)"),
+        ("switch", "lost 0, unpaired 3: switch 3 (CPU 2)"),
+        ("", ""),
+    ],
+)
+def test_what_is_missing_is_said(
+    reason: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.noisetop"
+    losses = Losses({2: {reason: 3}} if reason else {})
+    with path.open("wb") as out:
+        noisetop_file.write(recording(counters=side_figures(losses=losses)), out)
+    assert cli.run(["export", str(path), "-o", str(tmp_path / "a.csv")]) == 0
+    assert capsys.readouterr().err == (f"noisetop: {path}: {said}\n" if said else "")
 
 
 def test_other_formats_hold_no_table(tmp_path: Path) -> None:
