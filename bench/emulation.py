@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.c_program import compiled
 from noisetop.errors import NoisetopError
 from tests.guests import emulator, machine, packages
 from tests.guests.catalogue import EMULATION, KERNELS
@@ -84,9 +85,8 @@ def count(folder: Path, tracers: Sequence[Traced]) -> Counted:
     """Boots the newest kernel and makes events there, without a tracer and beside each one. Raises
     NoisetopError."""
     kernel = next(one for one in KERNELS if one.name == "newest")
-    program = folder / "events"
+    program = compiled(SOURCE, folder)
     try:
-        subprocess.run(["cc", "-O2", "-pthread", "-o", program, SOURCE], check=True, timeout=60)
         image = packages.fetch(kernel.package, kernel.suites)
         words = _words(folder, image)
     except (OSError, subprocess.SubprocessError, packages.UnavailableError) as why:

@@ -26,7 +26,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.parts.capacity import compile_flood
+from bench.c_program import compiled
+from bench.parts.capacity import SOURCE
 from bench.process import cpu_s, rss_kib, wait_until_said
 from noisetop.errors import NoisetopError
 from noisetop.flight_recorder.writer import NAME as WRITER
@@ -161,7 +162,7 @@ def compare(recorders: Sequence[str], seconds: float, per_second: int) -> int:
     kept: dict[str, Run] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with flooded(compile_flood(folder), per_second, cpus):
+        with flooded(compiled(SOURCE, folder), per_second, cpus):
             for given in (RECORDERS[one] for one in recorders):
                 files.append(to_file(folder, cpus))
                 told("to a file", files[-1])

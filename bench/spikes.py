@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.c_program import compiled
 from bench.process import wait_until_said
 from bench.switch_witness import witness_of
 from noisetop.counters.losses import LOSSES
@@ -118,17 +119,6 @@ class Outcome:
             return "repeated: ftrace has no switch to the spike either"
         behind = f", behind {' and '.join(self.longer)}" if self.longer else ""
         return "; ".join(self.wrong) or f"caught{behind}"
-
-
-def compiled(folder: Path) -> Path:
-    """The actors. Raises NoisetopError without a C compiler."""
-    binary = folder / "spikes"
-    command = ["cc", "-O2", "-pthread", "-o", str(binary), str(SOURCE)]
-    try:
-        subprocess.run(command, check=True, timeout=_TIMEOUT_S)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise NoisetopError(f"cannot compile the spikes, install a C compiler: {error}") from error
-    return binary
 
 
 @contextlib.contextmanager
@@ -355,7 +345,7 @@ def run_all(kinds: Sequence[Kind], runs: int, seconds: float) -> int:
     online = online_cpus()
     cpus = online[-1], online[0]
     with tempfile.TemporaryDirectory() as name, calibrated(Path(name), cpus):
-        binary = compiled(Path(name))
+        binary = compiled(SOURCE, Path(name))
         found = {kind.name: runs_of(kind, binary, cpus, runs, seconds) for kind in kinds}
     held = [verdict(kind, found[kind.name], runs, seconds) for kind in kinds]
     return int(not all(held))

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.c_program import Asked, compiled
 from noisetop.errors import NoisetopError
 
 SOURCE = Path(__file__).with_name("victim.c")
@@ -63,7 +63,7 @@ class Spin:
 class Victim:
     """The running victim; idle between spins."""
 
-    process: subprocess.Popen[bytes]
+    asked: Asked
 
     def spin(self, load: Load) -> Spin:
         """Lets it spin under a load, again where the disturber did not get the other CPU at all.
@@ -81,19 +81,11 @@ class Victim:
         return [self.spin(load) for _ in range(PERIODS)]
 
     def _spin(self, load: Load) -> Spin:
-        stdin, stdout = self.process.stdin, self.process.stdout
-        assert stdin
-        assert stdout
-        order = f"{load.kind} {load.per_second} {load.milliseconds} {load.lines}\n"
-        try:
-            stdin.write(order.encode())
-            stdin.flush()
-        except BrokenPipeError:
-            raise NoisetopError("the victim ended early: see its message above") from None
-        answer = np.frombuffer(_read(stdout, _ANSWER.itemsize), _ANSWER)[0]
-        gaps = np.frombuffer(_read(stdout, 4 * int(answer["gaps"])), "=u4")
+        self.asked.order(f"{load.kind} {load.per_second} {load.milliseconds} {load.lines}")
+        answer = np.frombuffer(self.asked.answer(_ANSWER.itemsize), _ANSWER)[0]
+        gaps = np.frombuffer(self.asked.answer(4 * int(answer["gaps"])), "=u4")
         counts = {name: int(answer[name]) for name in ("all_gaps", "sent", "hit_in_all", "spun_ns")}
-        calls = np.frombuffer(_read(stdout, 4 * int(answer["gaps"])), "=u4")
+        calls = np.frombuffer(self.asked.answer(4 * int(answer["gaps"])), "=u4")
         return Spin(gaps, calls_ns=calls, **counts)
 
 
@@ -105,13 +97,6 @@ def quietest_ns(spins: Sequence[Spin], percentile: float) -> float:
     return min(spin.steady_ns(percentile) for spin in spins)
 
 
-def _read(stream: IO[bytes], size: int) -> bytes:
-    data = stream.read(size)
-    if len(data) != size:
-        raise NoisetopError("the victim ended early: see its message above")
-    return data
-
-
 @contextmanager
 def running_victim(
     cpu: int, disturber_cpu: int, folder: Path, sleeping_threads: int = 0
@@ -120,19 +105,14 @@ def running_victim(
 
     ``sleeping_threads``: that many more in its process, which do nothing.
     """
-    binary = folder / f"victim-{sleeping_threads}"
-    command = ["cc", "-O2", "-pthread", "-o", str(binary), str(SOURCE)]
-    try:
-        subprocess.run(command, check=True, timeout=60)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise NoisetopError(f"cannot compile the victim, install a C compiler: {error}") from error
+    binary = compiled(SOURCE, folder, f"victim-{sleeping_threads}")
     process = subprocess.Popen(
         [str(binary), str(cpu), str(disturber_cpu), str(sleeping_threads)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     try:
-        yield Victim(process)
+        yield Victim(Asked(SOURCE.stem, process))
     finally:
         assert process.stdin
         process.stdin.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.c_program import compiled
 from bench.estimate import Estimate, Floats, estimate, median
 from bench.parts import Part, PartResult, Plan, Target
 from bench.rounds import announced, order_of
@@ -17,7 +18,6 @@ from bench.tools.bpftrace import PRINT
 from bench.tools.noisetop import TOOLS as NOISETOP
 from bench.tools.perf import TOOLS as PERF
 from bench.tools.trace_cmd import TOOLS as TRACE_CMD
-from noisetop.errors import NoisetopError
 
 SOURCE = Path(__file__).parent.parent / "flood.c"
 TOOLS = (NOISETOP[0], PRINT, PERF[0], TRACE_CMD[0])
@@ -82,17 +82,6 @@ class Staircase:
         return [t.per_second if t.lossless else t.per_second / STEP for t in settled]
 
 
-def compile_flood(folder: Path) -> Path:
-    """The generator. Raises NoisetopError without a C compiler."""
-    binary = folder / "flood"
-    try:
-        command = ["cc", "-O2", "-pthread", "-o", str(binary), str(SOURCE)]
-        subprocess.run(command, check=True, timeout=60)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise NoisetopError(f"cannot compile the flood, install a C compiler: {error}") from error
-    return binary
-
-
 def flood(binary: Path, per_second: int, setting: Setting) -> float:
     """Runs it; events per second that it made, on all CPUs."""
     argv = [str(binary), str(per_second), str(FLOOD_MS), str(THREADS)]
@@ -115,7 +104,7 @@ class Capacity:
         tools = tuple(tool for tool in TOOLS if tool.name not in missing)
         points = tuple(t for t in plan.setting.tracepoints if t.name == TRACEPOINT)
         setting = replace(plan.setting, everywhere=True, buffer_kib=BUFFER_KIB, tracepoints=points)
-        binary = compile_flood(plan.setting.folder)
+        binary = compiled(SOURCE, plan.setting.folder)
         stairs = {tool.name: Staircase() for tool in tools}
         for number in announced(max(plan.rounds, FULL_SPEED_TRIALS)):
             for tool in order_of(tools, number):

@@ -19,15 +19,13 @@ class ProgramRuns(NamedTuple):
     total_ns: int
 
 
-def runs_of(pids: Iterable[int], files: Files | None = None) -> dict[int, ProgramRuns]:
+def runs_of(pids: Iterable[int], files: Files) -> dict[int, ProgramRuns]:
     """Of the programs that each process holds and that tracepoints run; no runs, where it is gone,
     may not be read or holds none."""
-    return {pid: _runs_in(pid, files or Files()) for pid in pids}
+    return {pid: _runs_in(pid, files) for pid in pids}
 
 
-def mean_since(
-    before: Mapping[int, ProgramRuns], least: int, files: Files | None = None
-) -> dict[int, float]:
+def mean_since(before: Mapping[int, ProgramRuns], least: int, files: Files) -> dict[int, float]:
     """ns that one run of a program takes, by process, for those with ``least`` runs since then."""
     found = {}
     for pid, after in runs_of(before, files).items():

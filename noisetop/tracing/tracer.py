@@ -321,9 +321,9 @@ class Tracer:
             self._session.attach()
             time.sleep(_SETTLE_S)  # until the interrupts of patching are over
             if stats_fd >= 0:
-                others = runs_of(self.other_listeners.pids)
+                others = runs_of(self.other_listeners.pids, Files())
                 self.bpf_ns_per_record = self._sample_cost()
-                since = mean_since(others, _SAMPLE_RUNS)
+                since = mean_since(others, _SAMPLE_RUNS, Files())
                 self.other_listeners = replace(self.other_listeners, run_ns=since)
         finally:
             if stats_fd >= 0:

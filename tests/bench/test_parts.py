@@ -183,9 +183,9 @@ class TestExchanges:
 
     def test_a_program_that_has_ended_is_told(self, tmp_path: Path) -> None:
         with running_exchanges(max(online_cpus()), tmp_path) as program:
-            program.process.kill()
-            program.process.wait()
-            with pytest.raises(NoisetopError, match="ended early"):
+            program.asked.process.kill()
+            program.asked.process.wait()
+            with pytest.raises(NoisetopError, match="exchanges ended early"):
                 program.round_trip_ns(KINDS[0])
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from noisetop.machine.files import Files
 from noisetop.machine.program_runs import ProgramRuns, mean_since, runs_of
 from noisetop.machine.tracepoint_users import TracepointUser
 from noisetop.tracing.target import Target
@@ -139,9 +140,9 @@ def test_what_their_programs_take_is_what_the_kernel_booked(tmp_path: Path) -> N
         Tracer(Target((CPU,))) as tracer,
     ):
         told = tracer.other_listeners.run_ns[pid]
-        before = runs_of([pid])
+        before = runs_of([pid], Files())
         with tracer.statistics():
-            wait_for(lambda: pid in mean_since(before, 500), "500 runs")
-        assert runs_of([pid]) == {pid: booked(pid)}  # nothing is counted any more
-        counted = mean_since(before, 500)[pid]
+            wait_for(lambda: pid in mean_since(before, 500, Files()), "500 runs")
+        assert runs_of([pid], Files()) == {pid: booked(pid)}  # nothing is counted any more
+        counted = mean_since(before, 500, Files())[pid]
     assert 0.5 < counted / told < 2
