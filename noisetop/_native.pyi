@@ -99,10 +99,9 @@ class Session:
         """Counts of the drain thread since the session was opened.
 
         records: written into all rings. batched, spooled: events handed on to read() and to the
-        recording. lost_batch, lost_spool: events dropped on the way there. drains: passes over the
-        rings by the thread. drain_cpu_ns: its CPU time. noise_ns: of the events handed on to the
-        recording, net times of those that took time of somebody. spool_errno: first error of the
-        recording, 0: none.
+        recording. lost_batch, lost_spool: events dropped on the way there. noise_ns: of the events
+        handed on to the recording, net times of those that took time of somebody. spool_errno:
+        first error of the recording, 0: none.
         """
 
     def programs(self) -> list[dict[str, Any]]:

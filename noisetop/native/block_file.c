@@ -12,7 +12,6 @@
 
 static int write_all(int fd, const void *bytes, size_t size)
 {
-	off_t start = lseek(fd, 0, SEEK_CUR);
 	const char *next = bytes;
 	size_t left = size;
 	while (left) {
@@ -21,6 +20,7 @@ static int write_all(int fd, const void *bytes, size_t size)
 			continue;
 		if (written <= 0) {
 			int err = written < 0 ? errno : EIO;
+			off_t start = lseek(fd, 0, SEEK_CUR) - (off_t)(size - left);
 			if (!ftruncate(fd, start))
 				lseek(fd, start, SEEK_SET);
 			return err;

@@ -15,7 +15,9 @@
 #include "clock.h"
 #include "cpu_counters.h"
 
-#define SPOOL_BLOCK_BYTES (1u << 20)
+/* A block is written once it is so large, or as old as that when the rings are visited. */
+#define SPOOL_BLOCK_BYTES (64u << 10)
+#define SPOOL_BLOCK_NS (NS_PER_S / 4)
 #define SPOOL_EARLY_BYTES (64u << 20)
 /* What a burst has needed beyond this goes back to the kernel. */
 #define SPARE_BYTES (16u << 20)
@@ -64,8 +66,10 @@ static int spool__pack(struct drain *d, const struct noise_event *events, size_t
 	static const struct staged empty;
 	bool first = !d->staging.size;
 	int err = first ? buffer__append(&d->staging, &empty, sizeof(empty)) : 0;
-	if (first)
+	if (first) {
 		memset(&d->packing, 0, sizeof(d->packing));
+		d->staged_since_ns = monotonic_ns();
+	}
 	if (!err)
 		err = buffer__reserve(&d->staging, count * PACKED_MOST_BYTES + PADDING_BYTES);
 	if (err)
@@ -75,6 +79,11 @@ static int spool__pack(struct drain *d, const struct noise_event *events, size_t
 						(uint8_t *)d->staging.data + d->staging.size);
 	((struct staged *)d->staging.data)->count += count;
 	return 0;
+}
+
+static bool spool__is_due(const struct drain *d)
+{
+	return d->staging.size && monotonic_ns() - d->staged_since_ns >= SPOOL_BLOCK_NS;
 }
 
 static void spool__append(struct drain *d, const struct noise_event *events, size_t count)
@@ -217,7 +226,7 @@ bool drain__now(struct drain *d)
 	for (size_t i = 0; i < d->rings->cpu_count; i++)
 		for (uint32_t ring = 0; ring < NOISE_RINGS; ring++)
 			busy |= drain_ring(d, rings__state(d->rings, i), ring, start_ns, end_ns);
-	if (d->spool.fd >= 0 && start_ns)
+	if (start_ns && (end_ns != UINT64_MAX || spool__is_due(d)))
 		spool__flush(d);
 	pthread_mutex_unlock(&d->pass);
 	return busy;
@@ -313,7 +322,7 @@ static void deliver_open(struct drain *d)
 	pthread_mutex_lock(&d->pass);
 	deliver_window(d, (void *)d->open.data, d->open.size / sizeof(struct noise_event),
 		       d->window_start_ns, d->window_end_ns);
-	if (d->spool.fd >= 0 && d->window_start_ns)
+	if (d->window_start_ns)
 		spool__flush(d);
 	pthread_mutex_unlock(&d->pass);
 }
@@ -336,8 +345,6 @@ static void *drain_thread(void *argument)
 		while (!d->stopping && err != ETIMEDOUT)
 			err = pthread_cond_timedwait(&d->wake, &d->lock, &until);
 		stopping = d->stopping;
-		d->drains++;
-		d->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		pthread_mutex_unlock(&d->lock);
 		if (stopping)
 			let_writers_finish();

@@ -42,6 +42,7 @@ struct drain {
 	struct buffer spare;                 /* memory for the next batch */
 	struct block_file spool;             /* shared under `pass` */
 	struct buffer staging;               /* of the spool file's next write, under `pass` */
+	uint64_t staged_since_ns;            /* when the first of it was staged */
 	struct packing packing;              /* of what is staged */
 	struct news news;                    /* of what went to the spool, under `pass` */
 	struct noise_cpu_counters *baseline; /* counters when the window started */
@@ -52,8 +53,6 @@ struct drain {
 	uint64_t noise_ns;                   /* of the events spooled */
 	uint64_t lost_batch;                 /* dropped because Python did not fetch */
 	uint64_t lost_spool;                 /* dropped because the disk took no more */
-	uint64_t drains;
-	uint64_t cpu_ns; /* CPU time of the thread */
 };
 
 /* On zeroed memory. 0 or -errno; drain__destroy() in either case. */

@@ -293,14 +293,12 @@ static PyObject *session_counters(PyObject *self, PyObject *unused)
 	if (!t)
 		return NULL;
 	pthread_mutex_lock(&t->drain.lock);
-	PyObject *result = Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:i}", "records",
+	PyObject *result = Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:i}", "records",
 					 (unsigned long long)rings__written(&t->rings), "batched",
 					 (unsigned long long)t->drain.batched, "spooled",
 					 (unsigned long long)t->drain.spooled, "lost_batch",
 					 (unsigned long long)t->drain.lost_batch, "lost_spool",
-					 (unsigned long long)t->drain.lost_spool, "drains",
-					 (unsigned long long)t->drain.drains, "drain_cpu_ns",
-					 (unsigned long long)t->drain.cpu_ns, "noise_ns",
+					 (unsigned long long)t->drain.lost_spool, "noise_ns",
 					 (unsigned long long)t->drain.noise_ns, "spool_errno",
 					 t->drain.spool.error);
 	pthread_mutex_unlock(&t->drain.lock);

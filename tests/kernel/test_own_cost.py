@@ -1,17 +1,22 @@
-"""What the BPF programs are said to have cost, beside the kernel's own statistics of them."""
+"""What the BPF programs are said to have cost, beside the kernel's own statistics of them, and how
+often a recording is written."""
 
 from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 
 from noisetop.counters.overhead import OVERHEAD
+from noisetop.input import InputBytes, open_input
 from noisetop.machine import system
+from noisetop.recording import raw_file
 from noisetop.tracing import tracer as tracing
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
+from tests.kernel import forked
 from tests.kernel.loads import stress
 
 pytestmark = pytest.mark.kernel
@@ -57,3 +62,21 @@ def test_it_is_about_what_the_kernel_counts(
     assert cost.records > 0
     assert cost.bpf_ns is not None
     assert took_ns / factor < cost.bpf_ns < took_ns * factor
+
+
+BLOCK_BYTES, BLOCK_NS = 64 << 10, 250_000_000
+"""As drain.c has it."""
+
+
+def test_a_recording_is_written_in_few_blocks(tmp_path: Path) -> None:
+    """A write is most of a visit of the rings where little happens."""
+    path = tmp_path / "run.noisetop"
+    forked.run("record", "-c", str(CPUS[-1]), "-d", "3s", "-o", path)
+    with open_input(path, "a recording") as file:
+        content = InputBytes(file)
+        head, offset, _ = raw_file._read_head(path, content)
+        blocks = raw_file._scan(content, offset, raw_file._layout_of(head), False)
+    period_ns = int(blocks.said["end_ns"]) - blocks.start_ns
+    size = sum(block.size for block in blocks.events)
+    # The first and the last are not full, and what is open at the end has one of its own.
+    assert 1 < len(blocks.events) <= period_ns / BLOCK_NS + size / BLOCK_BYTES + 3
