@@ -137,6 +137,22 @@ def add_gaps(
     Raises ValueError as add_up() does.
     """
 
+def rests(
+    columns: tuple[_Column, _Column, _Column, _Column],
+    marks: tuple[int, int],
+    last: npt.NDArray[np.int64],
+    out: npt.NDArray[np.int64],
+    /,
+) -> None:
+    """How long before each row its group rested, in ns: from the end of the last one before it.
+
+    columns: group, start and length in ns, marks below 256. marks: a row with none of the first
+    ones is not looked at and gets 0; one with one of the second ones ends a rest for those after
+    it. Within a group the order is that of the ends. last: shape (groups,), when the last one
+    ended; updated. Raises ValueError where a group has no place there or ``out`` not one for each
+    row, and MemoryError.
+    """
+
 def buckets(durations: _Column, out: npt.NDArray[np.int64], /) -> None:
     """Writes the bucket of each duration in ns to ``out``. Raises ValueError for other lengths."""
 

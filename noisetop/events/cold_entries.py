@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.events.interruption import Flag, Interruptions
+from noisetop._tables import rests
+from noisetop.events.interruption import Flag, Interruptions, has
 
 COLD_NS = 250_000
 """From the end of what entered the kernel last on a CPU; after less than that an entry is warm."""
-_MARKS = np.uint8(Flag.ENTRY | Flag.OUTERMOST)
+_MARKS = int(Flag.ENTRY | Flag.OUTERMOST)
 
 Times = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
@@ -36,29 +37,21 @@ class ColdEntries:
 
     def mark(self, table: Interruptions) -> None:
         """Sets the flag of the entries that are cold."""
-        rows = np.flatnonzero(table["flags"] & _MARKS)
-        if not len(rows):
+        if not len(table):
             return
-        rows, ends = _by_cpu_and_end(table, rows)
-        cpus, flags = table["cpu"][rows], table["flags"][rows]
-        starts = table["start_ns"][rows].astype(np.int64)
-        self._grow(int(cpus[-1]))
-        is_outermost = flags & np.uint8(Flag.OUTERMOST) != 0
-        outermost = np.flatnonzero(is_outermost)
-        last = self._last_ns[cpus]
-        if len(outermost):
-            before = outermost[np.maximum(np.cumsum(is_outermost) - is_outermost - 1, 0)]
-            known = (before < np.arange(len(rows))) & (cpus[before] == cpus)
-            last = np.where(known, ends[before], last)
-            self._last_ns[cpus[outermost]] = ends[outermost]  # the last one of each CPU stays
-        _set(table, rows[_are_cold(flags, starts, last)])
+        cpus, flags = table["cpu"], table["flags"]
+        self._grow(int(cpus.max()))
+        rested = np.empty(len(table), np.int64)
+        columns = cpus, table["start_ns"], table["gross_ns"], flags
+        rests(columns, (_MARKS, int(Flag.OUTERMOST)), self._last_ns, rested)
+        _set(table, np.flatnonzero(_are_cold(flags, rested)))
 
     def mark_going_on(self, table: Interruptions) -> None:
         """The same for what has not ended yet, which changes nothing for what comes after it."""
         if len(table):
             self._grow(int(table["cpu"].max()))
             starts = table["start_ns"].astype(np.int64)
-            _set(table, _are_cold(table["flags"], starts, self._last_ns[table["cpu"]]))
+            _set(table, _are_cold(table["flags"], starts - self._last_ns[table["cpu"]]))
 
     def _grow(self, cpu: int) -> None:
         more = cpu + 1 - len(self._last_ns)
@@ -66,22 +59,8 @@ class ColdEntries:
             self._last_ns = np.append(self._last_ns, np.full(more, -COLD_NS, np.int64))
 
 
-def _by_cpu_and_end(table: Interruptions, rows: Rows) -> tuple[Rows, Times]:
-    """These rows in that order, and the ends."""
-    cpus = table["cpu"][rows]
-    if (cpus[1:] < cpus[:-1]).any():
-        order = np.argsort(cpus, kind="stable")
-        rows, cpus = rows[order], cpus[order]
-    ends = (table["start_ns"][rows] + table["gross_ns"][rows]).astype(np.int64)
-    if ((ends[1:] < ends[:-1]) & (cpus[1:] == cpus[:-1])).any():
-        order = np.lexsort((ends, cpus))
-        rows, ends = rows[order], ends[order]
-    return rows, ends
-
-
-def _are_cold(flags: npt.NDArray[np.uint8], starts: Times, last: Times) -> npt.NDArray[np.bool_]:
-    entries: npt.NDArray[np.bool_] = flags & np.uint8(Flag.ENTRY) != 0
-    return entries & (starts - last >= COLD_NS)
+def _are_cold(flags: npt.NDArray[np.uint8], rested_ns: Times) -> npt.NDArray[np.bool_]:
+    return has(flags, Flag.ENTRY) & (rested_ns >= COLD_NS)
 
 
 def _set(table: Interruptions, which: npt.NDArray[np.bool_] | Rows) -> None:

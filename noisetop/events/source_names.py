@@ -17,6 +17,7 @@ from noisetop.events.interruption import (
     Flag,
     Interruptions,
     Source,
+    has,
     task_name,
 )
 from noisetop.events.layout import Events, Layout, SourceKind
@@ -25,7 +26,7 @@ from noisetop.events.task_names import PF_KTHREAD, started_ns
 from noisetop.tables.dictionary import Column, DictionaryEncoder
 from noisetop.tables.rows import as_dict
 
-_COPIED = ("start_ns", "gross_ns", "net_ns", "victim_tid", "tid", "cpu", "level", "flags")
+_COPIED = ("start_ns", "gross_ns", "net_ns", "victim_tid", "tid", "cpu")
 _LOW_BITS = np.uint64(0x0101010101010101)
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _TID_MASK = 0xFFFFFFFF
@@ -38,6 +39,8 @@ _RESERVED = ("throttled", "self", OWN, OTHER, UNATTRIBUTED.path[1])
 """Second steps of paths that are no names of tasks."""
 _OWN = 1 << 7
 """Among the flags that a path depends on."""
+_TOLD = np.uint8(Flag.THREADED | Flag.SELF)
+"""Flags that a path depends on."""
 _THREADED, _SELF = int(Flag.THREADED), int(Flag.SELF)
 """An enum takes long where there are many."""
 _YOUNG_NS = 1_000_000_000
@@ -112,12 +115,14 @@ class Namer:
         table = np.zeros(len(events), INTERRUPTION)
         for name in _COPIED:
             table[name] = events[name]
+        # Columns of their own: NumPy looks at a byte of a row as long as at eight.
+        levels, flags = (events[name].copy() for name in ("level", "flags"))
         if mark := self.layout.entry_mark:
-            carries = table["level"] & mark != 0
-            table["level"][carries] ^= np.uint8(mark)
-            table["flags"][carries] |= np.uint8(Flag.ENTRY)
-        if (table["level"] > SIDE_LEVEL).any():
+            flags |= (levels & np.uint8(mark) != 0) * np.uint8(Flag.ENTRY)
+            levels &= np.uint8(0xFF ^ mark)
+        if (levels > SIDE_LEVEL).any():
             raise ValueError("a level that is none")
+        table["level"], table["flags"] = levels, flags
         table["source"] = self._encoder.numbers(
             self._columns(events),
             lambda row: self.number_of(self._source_of(as_dict(events[row]))),
@@ -164,17 +169,17 @@ class Namer:
     def _columns(self, events: Events) -> list[Column]:
         """All that the path of an event depends on."""
         sources, numbers = np.ascontiguousarray(events["source"]), events["id"]
-        flags = events["flags"] & (Flag.THREADED | Flag.SELF)
+        flags = np.ascontiguousarray(events["flags"]) & _TOLD
         traits = self._traits.take(sources)
         words = np.zeros((len(events), 2), np.uint64)
-        told = np.flatnonzero((traits & _COMM != 0) | (flags & Flag.THREADED != 0))
+        told = np.flatnonzero((traits & _COMM != 0) | has(flags, Flag.THREADED))
         words[told] = _comm_words(events["comm"][told])
         counting = numbers * (traits & _NUMBER != 0)
         tasks = np.flatnonzero(traits & _TASK)
         counting[tasks] = numbers[tasks] & _TID_MASK == 0
-        if self._own:
-            own = np.isin(numbers[tasks] & _TID_MASK, np.fromiter(self._own, np.uint64))
-            flags[tasks[own]] |= _OWN
+        tids = numbers[tasks] & _TID_MASK
+        for own in self._own:  # they are few, for which np.isin() takes long
+            flags[tasks[tids == own]] |= np.uint8(_OWN)
         parents = events["parent_source"], events["parent_id"]
         return [sources, *parents, flags, counting, words[:, 0], words[:, 1]]
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop import _tables
-from noisetop._tables import Groups, ThreadTimes
+from noisetop._tables import Groups, ThreadTimes, add_up
 from noisetop.events.delays import DelayFinder, Ran
 from noisetop.events.interruption import (
     INTERRUPTION,
@@ -25,12 +25,14 @@ from noisetop.events.interruption import (
     Flag,
     Interruptions,
     Source,
+    has,
 )
 from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import Origin
 from noisetop.events.source_names import Namer
 from noisetop.events.task_names import TaskNames
 from noisetop.events.victim_time import VictimTime
+from noisetop.tables.group_sums import TOTAL, no_sums, widened
 from noisetop.tables.intervals import Moments, Spans
 from noisetop.tables.rows import joined, select
 from noisetop.tables.small_numbers import occurring
@@ -223,7 +225,7 @@ class VictimBook:
         ran = finder.during(int(waits["cpu"][0]), spans, self._kinds)
         competing = bytes(isinstance(kind, Source) for kind in ran.kinds)
         of_wait, stands, begins, ends = self._cut_at_idle(ran, quota, begins, ends)
-        waits = waits[of_wait]
+        waits = select(waits, of_wait)
         owners = waits["tid"].astype(np.uint64) << np.uint64(1) | stands
         left = np.empty(len(waits), np.uint64)
         found = _tables.shares((owners, begins, ends), ran.columns, competing, SWITCH_NS, left)
@@ -234,9 +236,12 @@ class VictimBook:
             else:
                 loss.delay(*self._seen_by(owner >> 1, ran.kinds[kind]), ns)
         unknown = (left > SWITCH_NS) & (waits["level"] & self.layout.open_mark == 0)
-        unknown &= waits["flags"] & Flag.CONTINUED == 0  # it goes on, on another CPU
+        unknown &= ~has(waits["flags"], Flag.CONTINUED)  # it goes on, on another CPU
         places = np.flatnonzero(unknown)
-        return self._rows(waits[places], ends[places], ran.gaps(spans.first_ns, spans.last_ns))
+        if not len(places):
+            return []
+        gaps = ran.gaps(spans.first_ns, spans.last_ns)
+        return self._rows(select(waits, places), ends[places], gaps)
 
     def _cut_at_idle(
         self, ran: Ran, quota: _Bools, begins: Moments, ends: Moments
@@ -266,7 +271,7 @@ class VictimBook:
     def _kinds(self, table: npt.NDArray[np.void]) -> tuple[list[Source | tuple[int, int]], Moments]:
         """What can take the time of a wait: a task that competes, or the origin of an interruption
         and, if that is its victim, whom it delayed. And which of these each row is."""
-        victims = np.where(table["origin"] == Origin.SELF, table["victim_tid"], 0)
+        victims = np.where(table["origin"] == _SELF, table["victim_tid"], 0)
         columns = table["source"], table["tid"], table["origin"], victims.astype(np.uint32)
         places = np.empty(len(table), np.uint32)
         fresh = Groups(len(columns)).numbers(columns, places)
@@ -300,7 +305,7 @@ class VictimBook:
     def _rows(self, waits: Events, ends: Moments, gaps: Moments) -> list[tuple[int, ...]]:
         """For what nothing accounts for in waits that have ended, each moment of a CPU once."""
         rows = []
-        long = gaps[gaps[:, 1] - gaps[:, 0] > SWITCH_NS] if len(waits) else gaps[:0]
+        long = gaps[gaps[:, 1] - gaps[:, 0] > SWITCH_NS]
         columns = (waits["cpu"], waits["tid"], waits["start_ns"], ends)
         for cpu, tid, start_ns, end_ns in zip(
             *(column.tolist() for column in columns), strict=True
@@ -386,6 +391,7 @@ def _sums(
     """Victim, origin and net time in ns of each pair that occurs."""
     places = np.empty(len(net), np.uint32)
     firsts = Groups(2).numbers((victims, origins), places)
-    totals = np.bincount(places, net.astype(np.float64), len(firsts)).astype(np.int64)
+    sums = widened(no_sums(), len(firsts))
+    add_up((places, net, net), sums, None)
     pairs = victims[firsts].tolist(), origins[firsts].tolist()
-    return list(zip(*pairs, totals.tolist(), strict=True))
+    return list(zip(*pairs, sums[:, TOTAL].tolist(), strict=True))

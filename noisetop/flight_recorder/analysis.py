@@ -10,7 +10,7 @@ import numpy as np
 
 from noisetop.counters.calibration import CALIBRATION
 from noisetop.counters.losses import LOSSES
-from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions, interrupting
+from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions, has, interrupting
 from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import Origin
 from noisetop.flight_recorder.needed import LONGEST_NS, needed_records
@@ -53,7 +53,7 @@ def analyse(path: Path, moment: Moment) -> Analysis:
     table = select(ran, ran["victim_tid"] != 0)
     table = joined([table, _cut(account.unattributed, moment)])
     whose = cpu_victims_of(recording)
-    external = select(table, table["origin"] != Origin.SELF)
+    external = select(table, table["origin"] != int(Origin.SELF))
     external = without_aside(external, recording.sources, whose, recording.directory)
     if moment.kind in (TOTAL, WAIT, GAP):
         return Analysis(whose, _sum_of(recording, moment, external))
@@ -61,7 +61,7 @@ def analyse(path: Path, moment: Moment) -> Analysis:
         noise_ns = int(table["net_ns"].sum())
         event = NoiseInterval(moment.cpu, moment.start_ns, moment.end_ns, noise_ns)
         return Analysis(whose, _figures_of(recording, event, table) if noise_ns else None)
-    outermost = select(external, external["flags"] & np.uint8(Flag.OUTERMOST) != 0)
+    outermost = select(external, has(external["flags"], Flag.OUTERMOST))
     if not len(outermost):
         return Analysis(whose, None)
     intervals = LongestIntervals(1)

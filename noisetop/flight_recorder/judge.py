@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from noisetop.events.decoder import RecordReader
-from noisetop.events.interruption import Flag, Interruptions, interrupting
+from noisetop.events.interruption import Flag, Interruptions, has, interrupting
 from noisetop.events.layout import Layout
 from noisetop.events.origin import Origin
 from noisetop.events.records import Pieces
@@ -71,7 +69,7 @@ class Judge:
         for one in _longest(external, None):
             if one.noise_ns >= least_ns and one.start_ns <= end_ns:
                 add(one.start_ns, one.noise_ns)
-        entries = external["start_ns"][external["flags"] & np.uint8(Flag.ENTRY) != 0]
+        entries = external["start_ns"][has(external["flags"], Flag.ENTRY)]
         for at_ns in entries[entries <= end_ns].tolist() if per_entry_ns else ():
             add(at_ns, per_entry_ns)
         return sums
@@ -88,13 +86,13 @@ class Judge:
         records = needed_of(self.layout, pieces, cpu, start_ns, end_ns)
         table = interrupting(reader.read(records, last=True))
         directory = TaskDirectory(reader.tasks, reader.task_names.infos, self.details)
-        table = select(table, table["origin"] != Origin.SELF)
+        table = select(table, table["origin"] != int(Origin.SELF))
         return without_aside(table, reader.namer.sources, self.whose, directory)
 
 
 def _longest(external: Interruptions, keep: int | None) -> list[NoiseInterval]:
     """The longest intervals of what is no part of something else; None: all of them."""
-    table = select(external, external["flags"] & np.uint8(Flag.OUTERMOST) != 0)
+    table = select(external, has(external["flags"], Flag.OUTERMOST))
     if not len(table):
         return []
     intervals = LongestIntervals(keep or len(table))

@@ -16,7 +16,15 @@ from noisetop._tables import Groups, add_up
 from noisetop.counters.calibration import CALIBRATION, Calibration
 from noisetop.counters.period import PeriodCounters
 from noisetop.counters.section import event_classes
-from noisetop.events.interruption import OTHER, OTHER_TID, SIDE_LEVEL, Flag, Interruptions, Source
+from noisetop.events.interruption import (
+    OTHER,
+    OTHER_TID,
+    SIDE_LEVEL,
+    Flag,
+    Interruptions,
+    Source,
+    has,
+)
 from noisetop.events.origin import Origin
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
@@ -147,9 +155,9 @@ class SortedOut(NamedTuple):
         is_noise = table["victim_tid"] != 0
         noise, idle = select(table, is_noise), select(table, ~is_noise)
         flags = noise["flags"]
-        carries = (flags & Flag.ENTRY != 0) | (noise["level"] == SIDE_LEVEL)
-        longest = (flags & Flag.OUTERMOST != 0) & (noise["origin"] != Origin.SELF)
-        return cls(noise, idle, carries, flags & Flag.COLD != 0, select(noise, longest))
+        carries = has(flags, Flag.ENTRY) | (noise["level"] == SIDE_LEVEL)
+        longest = has(flags, Flag.OUTERMOST) & (noise["origin"] != int(Origin.SELF))
+        return cls(noise, idle, carries, has(flags, Flag.COLD), select(noise, longest))
 
 
 def _room(cpu: int, is_side: bool) -> int:

@@ -254,7 +254,7 @@ def without_aside(
 ) -> Interruptions:
     """The external noise of a table, nested interruptions as well: what they are in may be gone.
     ``whose``: the victims of CPUs, whose turns are no noise."""
-    external = (table["victim_tid"] != 0) & (table["origin"] != Origin.SELF)
+    external = (table["victim_tid"] != 0) & (table["origin"] != int(Origin.SELF))
     threads = np.array([one.noise_class == "thread" for one in sources], bool)
     ran = np.flatnonzero(external & threads.take(table["source"]) & (table["tid"] != 0))
     keys = np.stack([table[name][ran].astype(np.int64) for name in ("cpu", "source", "tid")], 1)

@@ -18,6 +18,8 @@ static PyMethodDef methods[] = {
 	 "bytes\n\nWhat took the time of waits."},
 	{"add_gaps", tables_add_gaps, METH_VARARGS,
 	 "add_gaps((groups, starts), last, histogram) -> None"},
+	{"rests", tables_rests, METH_VARARGS,
+	 "rests((groups, starts, lengths, marks), (considered, counted), last, out) -> None"},
 	{"buckets", tables_buckets, METH_VARARGS, "buckets(durations, out) -> None"},
 	{"crc32c", tables_crc32c, METH_VARARGS, "crc32c(content, crc=0) -> int"},
 	{"pack_records", tables_pack_records, METH_VARARGS,

@@ -11,6 +11,7 @@ PyObject *tables_add_up(PyObject *self, PyObject *args);
 PyObject *tables_flatten(PyObject *self, PyObject *args);
 PyObject *tables_shares(PyObject *self, PyObject *args);
 PyObject *tables_add_gaps(PyObject *self, PyObject *args);
+PyObject *tables_rests(PyObject *self, PyObject *args);
 PyObject *tables_buckets(PyObject *self, PyObject *args);
 PyObject *tables_crc32c(PyObject *self, PyObject *args);
 PyObject *tables_pack_records(PyObject *self, PyObject *args);
