@@ -1,16 +1,20 @@
-"""redis-server under redis-benchmark: small requests over loopback."""
+"""redis-server under redis-benchmark over loopback: with small requests, which fill the CPU of the
+client, and with requests that fill the CPU of the server."""
 
 from __future__ import annotations
 
 import csv
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 
 from bench.workloads import Place, Work, Workload, on_cpu, output_of, server
 
-_PORT = "16399"
-_REQUESTS = "200000"
+_GET = ("-t", "get", "-n", "200000")
+_BITS = ("-n", "150000", "bitcount", "bits")
+_LAST_BYTE = 32767
+"""Of the string whose bits are counted: some 10 us."""
 
 
 def parse(text: str) -> Work:
@@ -19,24 +23,28 @@ def parse(text: str) -> Work:
     return Work(float(row["rps"]), 1_000 * float(row["p99_latency_ms"]))
 
 
-def _answers() -> bool:
-    ping = ["redis-cli", "-p", _PORT, "ping"]
+def _answers(port: str) -> bool:
+    ping = ["redis-cli", "-p", port, "ping"]
     return subprocess.run(ping, capture_output=True, check=False).stdout.strip() == b"PONG"
 
 
 @contextmanager
-def _run(place: Place) -> Iterator[Callable[[], Work]]:
-    options = ["--port", _PORT, "--save", "", "--appendonly", "no", "--dir", place.folder]
-    client = ["redis-benchmark", "-p", _PORT, "-t", "get", "-n", _REQUESTS, "-c", "50", "--csv"]
-    with server(on_cpu(place.cpu, ["redis-server", *options]), _answers):
+def _run(port: str, test: Sequence[str], place: Place) -> Iterator[Callable[[], Work]]:
+    options = ["--port", port, "--save", "", "--appendonly", "no", "--dir", place.folder]
+    client = ["redis-benchmark", "-p", port, "-c", "50", "--csv", *test]
+    with server(on_cpu(place.cpu, ["redis-server", *options]), lambda: _answers(port)):
+        output_of(["redis-cli", "-p", port, "setrange", "bits", str(_LAST_BYTE), "x"])
         yield lambda: parse(output_of(on_cpu(place.other, client)))
 
 
+def _workload(
+    name: str, run: Callable[[Place], AbstractContextManager[Callable[[], Work]]]
+) -> Workload:
+    programs = "redis-server", "redis-benchmark", "redis-cli", "taskset"
+    return Workload(name, programs, "apt-get install redis-server redis-tools", run)
+
+
 WORKLOADS = (
-    Workload(
-        "redis GET",
-        ("redis-server", "redis-benchmark", "redis-cli", "taskset"),
-        "apt-get install redis-server redis-tools",
-        _run,
-    ),
+    _workload("redis GET", partial(_run, "16399", _GET)),
+    _workload("redis BITCOUNT", partial(_run, "16400", _BITS)),
 )
