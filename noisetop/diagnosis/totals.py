@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from noisetop._tables import Groups, add_up
 from noisetop.counters.calibration import EntryCost
-from noisetop.events.interruption import Flag, Interruptions, has
+from noisetop.events.interruption import Flag, Interruptions
 from noisetop.summary.cost import Entries, fitting
 from noisetop.summary.trigger_totals import TASKS, TriggerSummary, TriggerTotals
 from noisetop.tables.group_sums import TOTAL, Sums, counted, no_sums, widened
@@ -86,7 +86,7 @@ class Totals:
             self._keys.append(GroupKey(*(int(column[row]) for column in columns)))
         self._grow()
         add_up((groups, table["net_ns"], table["start_ns"]), self._sums, None)
-        carries, cold = has(table["flags"], Flag.ENTRY), has(table["flags"], Flag.COLD)
+        carries, cold = Flag.ENTRY.among(table["flags"]), Flag.COLD.among(table["flags"])
         self._entries = counted(self._entries, groups[carries], len(self._keys))
         self._cold = counted(self._cold, groups[cold], len(self._keys))
         ran, is_thread = select(table, places.threads), places.threads

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop._tables import rests
-from noisetop.events.interruption import Flag, Interruptions, has
+from noisetop.events.interruption import Flag, Interruptions
 
 COLD_NS = 250_000
 """From the end of what entered the kernel last on a CPU; after less than that an entry is warm."""
@@ -60,7 +60,7 @@ class ColdEntries:
 
 
 def _are_cold(flags: npt.NDArray[np.uint8], rested_ns: Times) -> npt.NDArray[np.bool_]:
-    return has(flags, Flag.ENTRY) & (rested_ns >= COLD_NS)
+    return Flag.ENTRY.among(flags) & (rested_ns >= COLD_NS)
 
 
 def _set(table: Interruptions, which: npt.NDArray[np.bool_] | Rows) -> None:

@@ -66,12 +66,11 @@ class Flag(IntFlag):
     COLD = 64
     """Its entry is a cold one: noisetop.events.cold_entries. Only with ENTRY."""
 
-
-def has(flags: npt.NDArray[np.uint8], some: Flag) -> npt.NDArray[np.bool_]:
-    """Which of them hold one of some flags. With an enum as it is NumPy makes each a number of
-    eight bytes, which takes five times as long."""
-    found: npt.NDArray[np.bool_] = flags & np.uint8(some) != 0
-    return found
+    def among(self, flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+        """Which rows of a column have one of these. Beside an enum as it is NumPy makes each row a
+        number of eight bytes, which takes five times as long."""
+        found: npt.NDArray[np.bool_] = flags & np.uint8(self) != 0
+        return found
 
 
 NO_ENTRY = np.uint8(0xFF ^ (Flag.ENTRY | Flag.COLD))

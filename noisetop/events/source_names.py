@@ -17,7 +17,6 @@ from noisetop.events.interruption import (
     Flag,
     Interruptions,
     Source,
-    has,
     task_name,
 )
 from noisetop.events.layout import Events, Layout, SourceKind
@@ -172,7 +171,7 @@ class Namer:
         flags = np.ascontiguousarray(events["flags"]) & _TOLD
         traits = self._traits.take(sources)
         words = np.zeros((len(events), 2), np.uint64)
-        told = np.flatnonzero((traits & _COMM != 0) | has(flags, Flag.THREADED))
+        told = np.flatnonzero((traits & _COMM != 0) | Flag.THREADED.among(flags))
         words[told] = _comm_words(events["comm"][told])
         counting = numbers * (traits & _NUMBER != 0)
         tasks = np.flatnonzero(traits & _TASK)

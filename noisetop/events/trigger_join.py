@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisetop._tables import AsOfJoin
-from noisetop.events.interruption import Flag, has
+from noisetop.events.interruption import Flag
 from noisetop.events.layout import Events, Layout
 from noisetop.events.task_names import TaskNames
 from noisetop.events.trigger import CLOCKS, IDLE_LOOP, Trigger
@@ -206,7 +206,7 @@ class TriggerJoin:
             return
         mine = select(batch.events, chosen)
         levels = mine["level"] & np.uint8(0xFF ^ self.layout.entry_mark)
-        threaded = has(mine["flags"], Flag.THREADED)
+        threaded = Flag.THREADED.among(mine["flags"])
         objects = np.where(threaded, 0, mine["object"]).astype(np.uint64)
         keys = _object_keys(objects, mine["id"])
         keys[objects == 0] = mine["cpu"][objects == 0]
@@ -310,7 +310,7 @@ class TriggerJoin:
         """Softirqs: what was running when they were raised, told with the event."""
         chosen, events = batch.rows("softirq"), batch.events
         words = events["object"].take(chosen)
-        told = ~has(events["flags"].take(chosen), Flag.THREADED) & (words != 0)
+        told = ~Flag.THREADED.among(events["flags"].take(chosen)) & (words != 0)
         chosen, words = chosen[told], words[told]
         if not len(chosen):
             return

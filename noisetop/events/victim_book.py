@@ -25,7 +25,6 @@ from noisetop.events.interruption import (
     Flag,
     Interruptions,
     Source,
-    has,
 )
 from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import Origin
@@ -236,7 +235,7 @@ class VictimBook:
             else:
                 loss.delay(*self._seen_by(owner >> 1, ran.kinds[kind]), ns)
         unknown = (left > SWITCH_NS) & (waits["level"] & self.layout.open_mark == 0)
-        unknown &= ~has(waits["flags"], Flag.CONTINUED)  # it goes on, on another CPU
+        unknown &= ~Flag.CONTINUED.among(waits["flags"])  # it goes on, on another CPU
         places = np.flatnonzero(unknown)
         if not len(places):
             return []

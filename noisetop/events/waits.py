@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from noisetop.events.interruption import OTHER_TID, Flag, has
+from noisetop.events.interruption import OTHER_TID, Flag
 from noisetop.events.layout import Events
 from noisetop.tables.rows import select
 
@@ -57,7 +57,7 @@ class WaitBook:
         groups = records["tid"].astype(np.uint64) << np.uint64(8) | records["level"]
         keys, place = np.unique(groups, return_inverse=True)
         # A wait that moves to another CPU is told in segments.
-        counts = np.bincount(place, ~has(records["flags"], Flag.CONTINUED)).astype(np.int64)
+        counts = np.bincount(place, ~Flag.CONTINUED.among(records["flags"])).astype(np.int64)
         sums = np.bincount(place, records["gross_ns"].astype(np.float64))
         if sums.max() >= _NEVER_NS:
             raise ValueError("waits of an impossible length")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, has
+from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions
 from noisetop.events.origin import ORIGINS
 from noisetop.flat_tables.kinds import (
     CLASS_MEANING,
@@ -94,9 +94,9 @@ def _batch(table: Interruptions, recording: Recording) -> Batch:
         "trigger_tid": _numbers(caused, lambda number: triggers[number].tid, np.uint32),
         "trigger_cpu": _known_cpus(_numbers(caused, lambda one: triggers[one].cpu, np.int64)),
         "trigger_ns": np.ma.MaskedArray(table["trigger_ns"], table["trigger_ns"] == 0),
-        "outermost": has(table["flags"], Flag.OUTERMOST),
-        "entry": has(table["flags"], Flag.ENTRY),
-        "cold": has(table["flags"], Flag.COLD),
+        "outermost": Flag.OUTERMOST.among(table["flags"]),
+        "entry": Flag.ENTRY.among(table["flags"]),
+        "cold": Flag.COLD.among(table["flags"]),
     }
     return {
         column.name: values[column.name] if column.name in values else table[column.name]

@@ -10,7 +10,7 @@ import numpy as np
 
 from noisetop.counters.calibration import CALIBRATION
 from noisetop.counters.losses import LOSSES
-from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions, has, interrupting
+from noisetop.events.interruption import INTERRUPTION, Flag, Interruptions, interrupting
 from noisetop.events.layout import Events, Layout
 from noisetop.events.origin import Origin
 from noisetop.flight_recorder.needed import LONGEST_NS, needed_records
@@ -61,7 +61,7 @@ def analyse(path: Path, moment: Moment) -> Analysis:
         noise_ns = int(table["net_ns"].sum())
         event = NoiseInterval(moment.cpu, moment.start_ns, moment.end_ns, noise_ns)
         return Analysis(whose, _figures_of(recording, event, table) if noise_ns else None)
-    outermost = select(external, has(external["flags"], Flag.OUTERMOST))
+    outermost = select(external, Flag.OUTERMOST.among(external["flags"]))
     if not len(outermost):
         return Analysis(whose, None)
     intervals = LongestIntervals(1)

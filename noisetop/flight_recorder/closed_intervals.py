@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from noisetop.events.interruption import SIDE_LEVEL, Flag, has
+from noisetop.events.interruption import SIDE_LEVEL, Flag
 from noisetop.events.layout import Events, Layout
 from noisetop.summary.max_single import GAP_NS, joined_intervals
 from noisetop.tables.rows import joined, select
@@ -63,7 +63,7 @@ class IntervalFinder:
     def _looked_at(self, events: Events) -> npt.NDArray[np.bool_]:
         noise = noise_of(events, self.layout)
         if not self.nested:
-            noise &= has(events["flags"], Flag.OUTERMOST)
+            noise &= Flag.OUTERMOST.among(events["flags"])
         return noise
 
     def _hold(self, rows: Events, going_on: ClosedIntervals) -> None:

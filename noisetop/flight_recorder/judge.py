@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from noisetop.events.decoder import RecordReader
-from noisetop.events.interruption import Flag, Interruptions, has, interrupting
+from noisetop.events.interruption import Flag, Interruptions, interrupting
 from noisetop.events.layout import Layout
 from noisetop.events.origin import Origin
 from noisetop.events.records import Pieces
@@ -69,7 +69,7 @@ class Judge:
         for one in _longest(external, None):
             if one.noise_ns >= least_ns and one.start_ns <= end_ns:
                 add(one.start_ns, one.noise_ns)
-        entries = external["start_ns"][has(external["flags"], Flag.ENTRY)]
+        entries = external["start_ns"][Flag.ENTRY.among(external["flags"])]
         for at_ns in entries[entries <= end_ns].tolist() if per_entry_ns else ():
             add(at_ns, per_entry_ns)
         return sums
@@ -92,7 +92,7 @@ class Judge:
 
 def _longest(external: Interruptions, keep: int | None) -> list[NoiseInterval]:
     """The longest intervals of what is no part of something else; None: all of them."""
-    table = select(external, has(external["flags"], Flag.OUTERMOST))
+    table = select(external, Flag.OUTERMOST.among(external["flags"]))
     if not len(table):
         return []
     intervals = LongestIntervals(keep or len(table))

@@ -11,15 +11,7 @@ from noisetop.counters.losses import LOSSES
 from noisetop.counters.overhead import OVERHEAD
 from noisetop.counters.period import PeriodCounters
 from noisetop.counters.tick_stops import TICK_STOPS
-from noisetop.events.interruption import (
-    OTHER,
-    OTHER_TID,
-    SIDE_LEVEL,
-    Flag,
-    Interruptions,
-    Source,
-    has,
-)
+from noisetop.events.interruption import OTHER, OTHER_TID, SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
 from noisetop.metrics.bounded_series import MOST, Amounts, BoundedSeries, Key
 from noisetop.metrics.label_values import source_value
@@ -145,7 +137,7 @@ class MetricTotals:
     ) -> None:
         """Interruptions that ended in a period, some or all of them, and the part that the period
         has of them."""
-        longest = has(ended["flags"], Flag.OUTERMOST) & (ended["origin"] != int(Origin.SELF))
+        longest = Flag.OUTERMOST.among(ended["flags"]) & (ended["origin"] != int(Origin.SELF))
         longest &= (ended["victim_tid"] != 0) & (ended["level"] != SIDE_LEVEL)
         self._intervals.add(select(ended, longest))
         for pair, amounts in about.of(part).items():

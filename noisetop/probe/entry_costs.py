@@ -18,7 +18,7 @@ from noisetop.counters.calibration import (
     EntryCost,
     taken_from,
 )
-from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source, has
+from noisetop.events.interruption import SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.gaps.explain import explain
 from noisetop.gaps.gaps import Gaps, Times
 from noisetop.summary.cost import entry_kind
@@ -114,12 +114,12 @@ def gap_contents(gaps: Gaps, events: Interruptions, sources: Sequence[Source]) -
     reach = np.concatenate([[np.iinfo(np.int64).min], np.maximum.accumulate(end)[:-1]])
     numbers = np.array([_number(source) for source in sources], np.int64)
     number = numbers[explanation.inside["source"]] if len(start) else np.zeros(0, np.int64)
-    handled = ~has(explanation.inside["flags"], Flag.UNHANDLED)
+    handled = ~Flag.UNHANDLED.among(explanation.inside["flags"])
     outermost = (start >= reach[: len(start)]) & (number >= 0) & handled
     counts = np.zeros((len(gaps.start_ns), len(KINDS)), np.int64)
     np.add.at(counts, (explanation.gap_of[outermost], number[outermost]), 1)
     is_cold = np.zeros(len(gaps.start_ns), np.bool_)
-    is_cold[explanation.gap_of[has(explanation.inside["flags"], Flag.COLD)]] = True
+    is_cold[explanation.gap_of[Flag.COLD.among(explanation.inside["flags"])]] = True
     known = ~explanation.touched & (counts.sum(1) > 0)
     return GapContents(gaps.length_ns, explanation.event_ns, counts, is_cold).chosen(known)
 

@@ -16,15 +16,7 @@ from noisetop._tables import Groups, add_up
 from noisetop.counters.calibration import CALIBRATION, Calibration
 from noisetop.counters.period import PeriodCounters
 from noisetop.counters.section import event_classes
-from noisetop.events.interruption import (
-    OTHER,
-    OTHER_TID,
-    SIDE_LEVEL,
-    Flag,
-    Interruptions,
-    Source,
-    has,
-)
+from noisetop.events.interruption import OTHER, OTHER_TID, SIDE_LEVEL, Flag, Interruptions, Source
 from noisetop.events.origin import Origin
 from noisetop.events.task_directory import TaskDirectory
 from noisetop.events.trigger import Trigger
@@ -155,9 +147,9 @@ class SortedOut(NamedTuple):
         is_noise = table["victim_tid"] != 0
         noise, idle = select(table, is_noise), select(table, ~is_noise)
         flags = noise["flags"]
-        carries = has(flags, Flag.ENTRY) | (noise["level"] == SIDE_LEVEL)
-        longest = has(flags, Flag.OUTERMOST) & (noise["origin"] != int(Origin.SELF))
-        return cls(noise, idle, carries, has(flags, Flag.COLD), select(noise, longest))
+        carries = Flag.ENTRY.among(flags) | (noise["level"] == SIDE_LEVEL)
+        longest = Flag.OUTERMOST.among(flags) & (noise["origin"] != int(Origin.SELF))
+        return cls(noise, idle, carries, Flag.COLD.among(flags), select(noise, longest))
 
 
 def _room(cpu: int, is_side: bool) -> int:
