@@ -66,9 +66,14 @@ struct noise_map;
 
 #define task_struct___arm64 task_struct
 
-#define KERNEL_CURRENT(field) FIELD((struct task_struct *)bpf_get_current_task(), field)
+#define KERNEL_CURRENT(current, field) FIELD(current, field)
 
-static __always_inline void kernel_current_comm(u64 *comm)
+static __always_inline struct task_struct *kernel_current(void)
+{
+	return (void *)bpf_get_current_task();
+}
+
+static __always_inline void kernel_current_comm(struct task_struct *current, u64 *comm)
 {
 	bpf_get_current_comm(comm, 16);
 }
@@ -174,8 +179,14 @@ static __always_inline bool kernel_in_system_call(void)
 	return true;
 }
 
+/* Raw programs have no types to cast to. */
+static __always_inline u32 kernel_number_at(u64 address)
+{
+	return 0;
+}
+
 /* Where the per-CPU variables of this CPU begin. */
-static __always_inline void *kernel_per_cpu_place(void)
+static __always_inline void *kernel_per_cpu_place(struct task_struct *current)
 {
 	void *place = NULL;
 	bpf_probe_read_kernel(&place, sizeof(place),
@@ -185,9 +196,9 @@ static __always_inline void *kernel_per_cpu_place(void)
 }
 
 /* Where this tracer runs, wake-ups are noted by sched_waking: see noise_wakeup_tells_waker. */
-static __always_inline struct task_struct *kernel_task_to_wake(u64 csd)
+static __always_inline u32 kernel_tid_to_wake(u64 csd, bool casts)
 {
-	return NULL;
+	return 0;
 }
 
 #endif

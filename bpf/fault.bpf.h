@@ -56,7 +56,7 @@ static __noinline int fault_park(struct noise_cpu *c, u32 tid, bool runnable)
 /* Adds the sleep up to the wake-up. What follows is a wait for a CPU, which is noise. */
 static __always_inline void fault_account_sleep(struct noise_cpu *c, struct noise_fault *fault)
 {
-	struct noise_task *state = wait_state(c, fault->tid, false);
+	struct noise_task *state = task_state(c, fault->tid, false);
 	u64 until_ns = state && state->wait ? state->since_ns : bpf_ktime_get_ns();
 	if (until_ns <= fault->left_ns)
 		return;

@@ -18,9 +18,10 @@ int csd_queue(u64 *ctx)
 	u32 cpu = ctx[0];
 	if (!noise_is_watched(cpu))
 		return 0;
-	u8 context = trigger_context();
+	struct task_struct *current = kernel_current();
+	u8 context = trigger_context(current);
 	if (noise_queued_wakeup && ctx[2] == noise_queued_wakeup)
-		wait_note_queued(ctx[3], context);
+		wait_note_queued(ctx[3], current, context);
 	struct trigger trigger = {
 		.object = ctx[3],
 		.function = ctx[2],
@@ -45,7 +46,7 @@ static __always_inline bool ipi_is_told(u64 callback)
 /* To a CPU that is filled in. */
 static __always_inline struct trigger ipi_trigger(void *ctx, u64 callback)
 {
-	u8 context = trigger_context();
+	u8 context = trigger_context(kernel_current());
 	return (struct trigger){
 		.function = callback,
 		.stack = trigger_stack(ctx),

@@ -13,6 +13,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "kernel_cast.h"
+
 typedef __u8 u8;
 typedef __u16 u16;
 typedef __u32 u32;
@@ -182,27 +184,32 @@ struct work_struct {
 #define NOISE_FUNCTION __noinline
 #define FIELD(pointer, field) ((pointer)->field)
 
-/*
- * A field of the current task. Typed pointers are read without a call, which a helper is for each
- * field where the kernel has none for the current task (before 5.11).
- */
-#define KERNEL_CURRENT(field)                                                                      \
-	(kernel_types_current()                                                                    \
-		 ? bpf_get_current_task_btf()->field                                               \
-		 : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), field))
-
 static __always_inline bool kernel_types_current(void)
 {
 	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
 }
 
+/* The current task, for what is below. Asking is a call: once is enough. */
+static __always_inline struct task_struct *kernel_current(void)
+{
+	if (kernel_types_current())
+		return bpf_get_current_task_btf();
+	return (void *)bpf_get_current_task();
+}
+
+/*
+ * A field of the current task. Typed pointers are read without a call, which a helper is for each
+ * field where the kernel has none for the current task (before 5.11).
+ */
+#define KERNEL_CURRENT(current, field)                                                             \
+	(kernel_types_current() ? (current)->field : BPF_CORE_READ(current, field))
+
 /* The name of the current task, as two words. */
-static __always_inline void kernel_current_comm(u64 *comm)
+static __always_inline void kernel_current_comm(struct task_struct *current, u64 *comm)
 {
 	if (kernel_types_current()) {
-		struct task_struct *task = bpf_get_current_task_btf();
-		comm[0] = *(u64 *)&task->comm[0];
-		comm[1] = *(u64 *)&task->comm[8];
+		comm[0] = *(u64 *)&current->comm[0];
+		comm[1] = *(u64 *)&current->comm[8];
 	} else {
 		bpf_get_current_comm(comm, 16);
 	}
@@ -326,20 +333,39 @@ static __always_inline bool kernel_in_system_call(void)
 #endif
 }
 
+/*
+ * What lies at an address, as a struct whose fields are read without a call. The loader puts the
+ * kernel's own function there, which the verifier replaces by a move (6.2: a35b9af4ec2c): see
+ * noisetop/native/kernel_casts.h. Only where noise_casts_known, and only in the programs themselves.
+ */
+static void *(*const kernel_cast)(u64 address, u32 type) = (void *)NOISE_CAST_CALL;
+
+#define KERNEL_CAST(type, address) ((type *)kernel_cast(address, bpf_core_type_id_kernel(type)))
+
+/* The number of 32 bits at an address: a struct that has such a field on all kernels is put there. */
+static __always_inline u32 kernel_number_at(u64 address)
+{
+	address -= bpf_core_field_offset(struct task_struct, pid);
+	return KERNEL_CAST(struct task_struct, address)->pid;
+}
+
 /* The run queue of this CPU; BTF says how far other per-CPU variables are from it. */
-static __always_inline void *kernel_per_cpu_place(void)
+static __always_inline void *kernel_per_cpu_place(struct task_struct *current)
 {
 	if (!bpf_core_field_exists(((struct cfs_rq *)0)->rq))
 		return NULL;
 	if (kernel_types_current())
-		return bpf_get_current_task_btf()->se.cfs_rq->rq;
-	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), se.cfs_rq, rq);
+		return current->se.cfs_rq->rq;
+	return BPF_CORE_READ(current, se.cfs_rq, rq);
 }
 
-/* The task whose wake-up is queued by this call between CPUs. */
-static __always_inline struct task_struct *kernel_task_to_wake(u64 csd)
+/* The tid of the task whose wake-up is queued by this call between CPUs. */
+static __always_inline u32 kernel_tid_to_wake(u64 csd, bool casts)
 {
-	return (void *)(csd - bpf_core_field_offset(struct task_struct, wake_entry));
+	u64 task = csd - bpf_core_field_offset(struct task_struct, wake_entry);
+	if (casts)
+		return KERNEL_CAST(struct task_struct, task)->pid;
+	return BPF_CORE_READ((struct task_struct *)task, pid);
 }
 
 #endif

@@ -223,12 +223,16 @@ struct noise_trigger {
 	noise_u8 flags; /* NOISE_FLAG_TRIGGER */
 };
 
+/* Places for the state of tasks, by the low bits of their tids; a power of two. */
+#define NOISE_TASK_PLACES 65536
+
 /* The state kept for a task. */
 struct noise_task {
+	noise_u32 tid;      /* 0: a place that is free */
+	noise_u32 epoch;    /* noise_cpu.wait_epoch of the CPU that it waits for */
 	noise_u64 since_ns; /* waits since */
 	noise_u64 left_ns;  /* sleeps since; 0: does not, or not known */
 	noise_u64 slept_ns; /* before the wait: see enum noise_slept */
-	noise_u32 epoch;    /* noise_cpu.wait_epoch of the CPU that it waits for */
 	noise_u32 waker;    /* see enum noise_waker */
 	noise_u16 waker_cpu;
 	noise_u16 wait_cpu;
@@ -242,7 +246,8 @@ struct noise_task {
 	noise_u64 callback_object;
 	noise_u32 user_stack;   /* key plus one: where it left its CPU; 0: none was taken */
 	noise_u8 wakeup_queued; /* its waker is noted, and another CPU is going to wake it */
-	noise_u8 reserved_too[3];
+	noise_u8 crowded;       /* of a place: another task may have found it taken */
+	noise_u8 reserved_too[2];
 };
 
 /*

@@ -40,6 +40,8 @@ const volatile bool noise_switch_has_state = true; /* since 5.18 (fa2c3254d7cf) 
 /* From a run queue to the preempt count of the same CPU. */
 const volatile bool noise_preempt_count_known;
 const volatile long long noise_preempt_count_offset;
+/* Fields are read at any address without a call: see kernel_cast(). */
+const volatile bool noise_casts_known;
 /* generic_smp_call_function_single_interrupt, where csd_queue_cpu reports more. */
 const volatile noise_u64 noise_csd_callback;
 /*
@@ -101,16 +103,33 @@ struct {
 } noise_victim_ids SEC(".maps");
 
 /*
- * By tid. All memory is taken beforehand: task storage would be simpler, but it allocates when it
- * is first used, and the allocator refills itself with an interrupt on the CPU that asked, which
- * may be a watched one.
+ * By place: see task_state.bpf.h. All memory is taken beforehand: task storage would be simpler, but
+ * it allocates when it is first used, and the allocator refills itself with an interrupt on the CPU
+ * that asked, which may be a watched one. Mapped into user space.
  */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, NOISE_TASK_PLACES);
 	__type(key, u32);
 	__type(value, struct noise_task);
 } noise_tasks SEC(".maps");
+
+/* The tid of the task that a place belongs to, by place. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NOISE_TASK_PLACES);
+	__type(key, u32);
+	__type(value, u32);
+} noise_owners SEC(".maps");
+
+/* By tid, of tasks whose place belongs to another one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, struct noise_task);
+} noise_crowded SEC(".maps");
 
 /* The page fault of the task that runs on a CPU. */
 struct {
@@ -141,15 +160,16 @@ static __always_inline bool noise_in_victim_cgroup(struct task_struct *task)
 
 static __always_inline bool noise_is_victim(struct task_struct *task, u32 tgid, u32 flags)
 {
-	if (noise_victims == NOISE_VICTIMS_PROCESS)
+	enum noise_victims victims = noise_victims; /* read once */
+	if (victims == NOISE_VICTIMS_PROCESS)
 		return tgid == noise_victim_tgid;
-	if (noise_victims == NOISE_VICTIMS_TREE || noise_victims == NOISE_VICTIMS_PROCESSES)
+	if (victims == NOISE_VICTIMS_TREE || victims == NOISE_VICTIMS_PROCESSES)
 		return bpf_map_lookup_elem(&noise_victim_ids, &tgid);
-	if (noise_victims == NOISE_VICTIMS_THREADS) {
+	if (victims == NOISE_VICTIMS_THREADS) {
 		u32 tid = BPF_CORE_READ(task, pid);
 		return bpf_map_lookup_elem(&noise_victim_ids, &tid);
 	}
-	if (noise_victims == NOISE_VICTIMS_CGROUP)
+	if (victims == NOISE_VICTIMS_CGROUP)
 		return tgid && noise_in_victim_cgroup(task);
 	/* Whose a CPU is may be said of a kernel thread as well. */
 	return tgid && (!(flags & PF_KTHREAD) || tgid == noise_victim_tgid);

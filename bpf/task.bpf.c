@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Births and deaths of tasks: children of victims can be victims, state of dead tasks is freed. */
 #include "noise.bpf.h"
+#include "task_state.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
 int task_fork(u64 *ctx)
@@ -22,7 +23,7 @@ int task_free(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	u32 tid = FIELD(task, pid), tgid = FIELD(task, tgid);
-	bpf_map_delete_elem(&noise_tasks, &tid);
+	task_state_free(tid);
 	if (noise_traces_faults)
 		bpf_map_delete_elem(&noise_parked_faults, &tid);
 	bool process =

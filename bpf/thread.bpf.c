@@ -22,7 +22,7 @@ int work_queue(u64 *ctx)
 	u32 cpu = ctx[0];
 	if (!noise_is_watched(cpu) && noise_cpu_of(cpu)) /* bound to a CPU that is not watched */
 		return 0;
-	u8 context = trigger_context();
+	u8 context = trigger_context(kernel_current());
 	struct trigger trigger = {
 		.object = (u64)work,
 		.function = (u64)BPF_CORE_READ(work, func),
@@ -109,7 +109,7 @@ NOISE_FUNCTION int thread_suspend(void)
 	if (kernel_softirqs_are_preempted() && c->open_levels & LEVEL_BIT(SOFTIRQ)) {
 		struct noise_frame *frame = &c->frames[NOISE_LEVEL_SOFTIRQ];
 		struct noise_frame *callback = &c->frames[NOISE_LEVEL_SOFTIRQ_CALLBACK];
-		struct noise_task *state = wait_state(c, BPF_CORE_READ(prev, pid), true);
+		struct noise_task *state = task_state(c, BPF_CORE_READ(prev, pid), true);
 		bool called = c->open_levels & LEVEL_BIT(SOFTIRQ_CALLBACK);
 		if (state) {
 			state->softirq = frame->id + 1;
@@ -135,7 +135,7 @@ NOISE_FUNCTION int thread_suspend(void)
 NOISE_FUNCTION int thread_resume(u32 tid)
 {
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
-	struct noise_task *state = c ? wait_state(c, tid, false) : NULL;
+	struct noise_task *state = c ? task_state(c, tid, false) : NULL;
 	if (!state || !state->softirq)
 		return 0;
 	u32 vector = state->softirq - 1, called = state->callback_source;
@@ -153,17 +153,15 @@ NOISE_FUNCTION int thread_resume(u32 tid)
  * The thread that leaves was alone when it came, and a victim waits for it since: its frame begins
  * with that wait.
  */
-NOISE_FUNCTION int thread_delayed(u32 tid, u32 tgid, u32 task_flags, u64 now_ns, u64 closed_ns)
+static __always_inline void thread_delayed(u64 *ctx, struct noise_cpu *c, struct task_struct *prev,
+					   u64 now_ns, u64 closed_ns)
 {
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
-	struct task_struct *prev = (void *)bpf_get_current_task();
-	if (!c)
-		return 0;
+	u32 tid = FIELD(prev, pid);
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
-	bool victim = noise_is_victim_on(c, prev, tid, tgid, task_flags);
+	bool victim = noise_is_victim_on(c, prev, tid, FIELD(prev, tgid), FIELD(prev, flags));
 	u64 self = noise_victims != NOISE_VICTIMS_USERS && victim ? NOISE_FLAG_SELF : 0;
-	kernel_current_comm((u64 *)c->comm);
-	trigger_emit_current_name(c);
+	kernel_argument_comm(prev, (u64 *)c->comm);
+	trigger_emit_argument_name(c, ctx, 1);
 	frame->source = thread_source;
 	frame->id = tid;
 	frame->object = self << 32 | c->waiting_tid;
@@ -176,22 +174,21 @@ NOISE_FUNCTION int thread_delayed(u32 tid, u32 tgid, u32 task_flags, u64 now_ns,
 	frame->start_ns = since_ns;
 	frame->closed_ns = before_ns;
 	c->open_levels |= LEVEL_BIT(THREAD);
-	return 0;
 }
 
 /* Records where the victim waits that had to wait for long: it is not there to be asked. */
 NOISE_FUNCTION int thread_record_victim(u64 start_ns, u64 gross_ns, u32 tid)
 {
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
-	struct noise_task *state = c ? wait_state(c, tid, false) : NULL;
+	struct noise_task *state = c ? task_state(c, tid, false) : NULL;
 	if (!state || !state->wait || state->wait_cpu != c->cpu || !state->user_stack)
 		return 0;
 	return noise_record_victim(start_ns, gross_ns, tid, state->user_stack - 1);
 }
 
 /* Closes what ran until `now_ns`; `closed_ns` is the closed time as of then. */
-static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct *prev, u64 now_ns,
-					 u64 closed_ns)
+static __always_inline void thread_leave(u64 *ctx, struct noise_cpu *c, struct task_struct *prev,
+					 u64 now_ns, u64 closed_ns)
 {
 	u32 writer, flags = NOISE_FLAG_CONTINUED | NOISE_FLAG_THREADED;
 	struct noise_event *event;
@@ -202,8 +199,7 @@ static __always_inline void thread_leave(struct noise_cpu *c, struct task_struct
 	if (!(c->open_levels & LEVEL_BIT(THREAD))) {
 		if ((int)c->waiting <= 0 || !FIELD(prev, pid))
 			return;
-		thread_delayed(FIELD(prev, pid), FIELD(prev, tgid), FIELD(prev, flags), now_ns,
-			       closed_ns);
+		thread_delayed(ctx, c, prev, now_ns, closed_ns);
 	}
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
 	flags = NOISE_FLAG_THREADED | (frame->object >> 32);
@@ -233,7 +229,7 @@ NOISE_FUNCTION int thread_resync(void)
 	noise_lose(c, NOISE_LOSS_SWITCH);
 	c->open_levels = 0;
 	wait_clear(c);
-	struct noise_task *state = wait_state(c, tid, false);
+	struct noise_task *state = task_state(c, tid, false);
 	if (!state)
 		return 0;
 	state->waker = 0;
@@ -300,17 +296,19 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
  */
 static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct *next, u64 now_ns)
 {
-	struct noise_task *state = wait_state(c, FIELD(next, pid), false);
-	if (!FIELD(next, pid)) {
+	u32 tid = FIELD(next, pid);
+	if (!tid) {
 		wait_clear(c);
 		thread_sleeps(c);
+		return 0;
 	}
+	struct noise_task *state = task_state(c, tid, false);
 	if (!state)
 		return 0;
 	u64 waker = (u64)state->waker << 32 | state->waker_cpu;
 	if (state->wait)
-		wait_end(c, state, FIELD(next, pid), now_ns ?: bpf_ktime_get_ns());
-	if (c->waiting_tid == FIELD(next, pid) && c->waiting_next) {
+		wait_end(c, state, tid, now_ns ?: bpf_ktime_get_ns());
+	if (c->waiting_tid == tid && c->waiting_next) {
 		c->waiting_tid = c->waiting_next;
 		c->waiting_next = 0;
 	}
@@ -320,22 +318,20 @@ static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct
 
 /*
  * The task is preempted: nobody wakes it for its next run, and a victim waits from now on. Or it
- * goes to sleep at `now_ns`, as above, or ends. Out of line, as it has much to look up.
+ * goes to sleep at `now_ns`, as above, or ends.
  */
-static __noinline int thread_depart(void *ctx, struct noise_cpu *c, struct task_struct *prev,
-				    bool runnable, u64 now_ns)
+static __always_inline void thread_depart(void *ctx, struct noise_cpu *c, struct task_struct *prev,
+					  bool runnable, u64 now_ns)
 {
-	if (!c || !prev)
-		return 0;
 	u32 tid = FIELD(prev, pid);
 	bool victim = noise_is_victim_on(c, prev, tid, FIELD(prev, tgid), FIELD(prev, flags));
 	if (!runnable && c->spinning_tid == tid)
 		thread_sleeps(c);
 	if (!runnable && !victim)
-		return 0;
-	struct noise_task *state = wait_state(c, tid, victim);
+		return;
+	struct noise_task *state = task_state(c, tid, victim);
 	if (!state)
-		return 0;
+		return;
 	if (noise_takes_stacks && victim)
 		state->user_stack = noise_user_stack(ctx) + 1;
 	if (!runnable && FIELD(prev, exit_state)) {
@@ -347,7 +343,6 @@ static __noinline int thread_depart(void *ctx, struct noise_cpu *c, struct task_
 		if (victim && !state->wait)
 			wait_begin(c, state, prev, NOISE_WAIT_PREEMPTED);
 	}
-	return 0;
 }
 
 SEC("tp_btf/sched_switch")
@@ -369,7 +364,7 @@ int thread_switch(u64 *ctx)
 	u64 now_ns = 0, closed_ns;
 	if (c->open_levels || (int)c->waiting > 0) {
 		now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
-		thread_leave(c, prev, now_ns, closed_ns);
+		thread_leave(ctx, c, prev, now_ns, closed_ns);
 	}
 
 	u32 tid = FIELD(next, pid);

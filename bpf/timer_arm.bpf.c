@@ -23,7 +23,7 @@ static __always_inline bool arm_is_rearmed(u64 timer)
 static __always_inline struct trigger arm_trigger(void *ctx, u32 source, u32 cpu, u64 timer,
 						  u64 function)
 {
-	u8 context = trigger_context();
+	u8 context = trigger_context(kernel_current());
 	return (struct trigger){
 		.object = timer,
 		.function = function,

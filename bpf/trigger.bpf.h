@@ -17,25 +17,29 @@
  * The preempt count of this CPU. It is a per-CPU variable whose symbol many kernels do not export,
  * but lies at a known distance from another one.
  */
-static __always_inline bool trigger_preempt_count(int *count)
+static __always_inline bool trigger_preempt_count(struct task_struct *current, int *count)
 {
 #if defined(__TARGET_ARCH_arm64) /* keeps it with the task */
-	struct task_struct___arm64 *task = (void *)bpf_get_current_task();
-	*count = BPF_CORE_READ(task, thread_info.preempt.count);
+	*count = BPF_CORE_READ((struct task_struct___arm64 *)current, thread_info.preempt.count);
 	return true;
 #endif
 	if (!noise_preempt_count_known)
 		return false;
-	void *place = kernel_per_cpu_place();
-	return place &&
-	       !bpf_probe_read_kernel(count, sizeof(*count), place + noise_preempt_count_offset);
+	void *place = kernel_per_cpu_place(current);
+	if (!place)
+		return false;
+	if (!noise_casts_known)
+		return !bpf_probe_read_kernel(count, sizeof(*count),
+					      place + noise_preempt_count_offset);
+	*count = kernel_number_at((u64)place + noise_preempt_count_offset);
+	return true;
 }
 
 /* The context of this CPU: only in task context is the current task the one that acts. */
-static __always_inline u8 trigger_context(void)
+static __always_inline u8 trigger_context(struct task_struct *current)
 {
 	int count = 0;
-	if (!trigger_preempt_count(&count))
+	if (!trigger_preempt_count(current, &count))
 		return NOISE_CONTEXT_UNKNOWN;
 	if (count & NMI_MASK)
 		return NOISE_CONTEXT_NMI;
@@ -99,19 +103,21 @@ NOISE_FUNCTION int trigger_emit_one_name(u64 address)
 }
 
 /* And with it the name of what started it, which may be gone when somebody asks. */
-static __always_inline void trigger_emit_name(u64 address)
+NOISE_FUNCTION int trigger_emit_name(u64 address)
 {
 	struct task_struct *task = (void *)address;
 	if (trigger_emit_one_name(address))
 		trigger_emit_one_name((u64)BPF_CORE_READ(task, real_parent));
+	return 0;
 }
 
 /* The same for the current task; the many times that there is nothing to emit cost little. */
-static __always_inline void trigger_emit_current_name(struct noise_cpu *c)
+static __always_inline void trigger_emit_current_name(struct noise_cpu *c,
+						      struct task_struct *current)
 {
 	u64 comm[2];
-	kernel_current_comm(comm);
-	if (!trigger_has_name(c, KERNEL_CURRENT(pid), comm))
+	kernel_current_comm(current, comm);
+	if (!trigger_has_name(c, KERNEL_CURRENT(current, pid), comm))
 		trigger_emit_name(bpf_get_current_task());
 }
 
@@ -142,11 +148,13 @@ struct trigger {
 	u8 context;
 };
 
-static __always_inline void trigger_fill_work(struct noise_trigger *record)
+static __always_inline void trigger_fill_work(struct noise_trigger *record,
+					      struct task_struct *current)
 {
 	record->work = 0;
 	record->work_function = 0;
-	if (record->context != NOISE_CONTEXT_TASK || !(KERNEL_CURRENT(flags) & PF_WQ_WORKER))
+	if (record->context != NOISE_CONTEXT_TASK ||
+	    !(KERNEL_CURRENT(current, flags) & PF_WQ_WORKER))
 		return;
 	struct worker *worker = kernel_worker((void *)bpf_get_current_task());
 	record->work = kernel_worker_item(worker);
@@ -154,7 +162,8 @@ static __always_inline void trigger_fill_work(struct noise_trigger *record)
 }
 
 /* The object comes last: a record that is looked at meanwhile is not whole before. */
-static __always_inline void trigger_fill(struct noise_cpu *c, struct noise_trigger *record,
+static __always_inline void trigger_fill(struct noise_cpu *c, struct task_struct *current,
+					 struct noise_trigger *record,
 					 const struct trigger *trigger)
 {
 	record->time_ns = bpf_ktime_get_ns();
@@ -162,13 +171,13 @@ static __always_inline void trigger_fill(struct noise_cpu *c, struct noise_trigg
 	record->stack = trigger->stack;
 	record->user_stack = trigger->user_stack;
 	record->root = noise_is_watched(c->cpu) ? noise_root(c) : 0;
-	record->tid = KERNEL_CURRENT(pid);
+	record->tid = KERNEL_CURRENT(current, pid);
 	record->cpu = c->cpu;
 	record->target_cpu = trigger->target_cpu;
 	record->source = trigger->source;
 	record->context = trigger->context;
 	record->flags = NOISE_FLAG_TRIGGER;
-	trigger_fill_work(record);
+	trigger_fill_work(record, current);
 	barrier();
 	record->object = trigger->object;
 }
@@ -178,11 +187,12 @@ static __noinline int trigger_emit(const struct trigger *trigger)
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	if (!c || !trigger)
 		return 0;
-	trigger_emit_current_name(c);
+	struct task_struct *current = kernel_current();
+	trigger_emit_current_name(c, current);
 	u32 writer;
 	struct noise_trigger *record = (void *)noise_claim(c, &writer, false);
 	if (record)
-		trigger_fill(c, record, trigger);
+		trigger_fill(c, current, record, trigger);
 	else
 		noise_lose(c, NOISE_LOSS_TRIGGER);
 	noise_commit(c, (void *)record, writer);

@@ -27,9 +27,10 @@ int wait_waking(u64 *ctx)
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	if (!c)
 		return 0;
-	struct noise_task *state = wait_state(c, FIELD(task, pid), true);
-	if (state && wait_note_waker(c, state, trigger_context()))
-		trigger_emit_current_name(c);
+	struct task_struct *current = kernel_current();
+	struct noise_task *state = task_state(c, FIELD(task, pid), true);
+	if (state && wait_note_waker(c, state, current, trigger_context(current)))
+		trigger_emit_current_name(c, current);
 	return 0;
 }
 
@@ -47,8 +48,9 @@ static __always_inline void wait_tell_waker(struct noise_task *state, u32 cpu, b
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
 	if (!c)
 		return;
-	if (wait_note_waker(c, state, trigger_context()))
-		trigger_emit_current_name(c);
+	struct task_struct *current = kernel_current();
+	if (wait_note_waker(c, state, current, trigger_context(current)))
+		trigger_emit_current_name(c, current);
 	if (queued_is_told || cpu != c->cpu)
 		return;
 	if (state->waker == NOISE_WAKER_CONTEXT + NOISE_CONTEXT_IRQ ||
@@ -58,46 +60,45 @@ static __always_inline void wait_tell_waker(struct noise_task *state, u32 cpu, b
 
 /*
  * A task is woken on a CPU that is not watched. It may be moved to a watched one before it runs: of
- * those that have been there before, the waker is noted. Out of line, as most leave before that.
+ * those that have been there before, the waker is noted.
  */
-static __noinline int wait_wake_elsewhere(u32 tid, u32 cpu)
+static __always_inline struct noise_task *wait_wake_elsewhere(struct task_struct *task, bool born)
 {
-	struct noise_task *state = bpf_map_lookup_elem(&noise_tasks, &tid);
-	if (state)
-		wait_tell_waker(state, cpu, false);
-	return 0;
+	if (!noise_queued_wakeup || born || !wait_may_come(task))
+		return NULL;
+	return task_state(NULL, FIELD(task, pid), false);
 }
 
-/* No wait begins for a task that still runs or waits already. */
-static __always_inline int wait_wake(struct task_struct *task, bool born)
+/* The state of a task whose waker is to be noted. No wait begins for one that still runs or waits. */
+static __always_inline struct noise_task *wait_wake_on(u32 cpu, struct task_struct *task, bool born,
+						       bool tells)
 {
-	u32 cpu = kernel_task_cpu(task), tid = FIELD(task, pid);
-	if (!noise_is_watched(cpu)) {
-		if (noise_queued_wakeup && !born && wait_may_come(task))
-			wait_wake_elsewhere(tid, cpu);
-		return 0;
-	}
-	if (kernel_task_on_cpu(task))
-		return 0;
-	struct noise_cpu *target = noise_cpu_of(cpu);
+	u32 tid = FIELD(task, pid);
+	struct noise_cpu *target = kernel_task_on_cpu(task) ? NULL : noise_cpu_of(cpu);
 	if (!target)
-		return 0;
+		return NULL;
 	if (noise_victims == NOISE_VICTIMS_USERS && target->adopted_tid &&
 	    target->adopted_tid == tid &&
 	    bpf_ktime_get_ns() - target->spinning_left_ns > NOISE_NAP_NS)
 		target->adopted_tid = 0; /* it has slept: an idle CPU, as before */
-	bool tells = noise_wakeup_tells_waker && !born;
 	bool victim = noise_is_victim_on(target, task, tid, FIELD(task, tgid), FIELD(task, flags));
-	struct noise_task *state = victim || tells ? wait_state(target, tid, true) : NULL;
-	if (!state)
-		return 0;
-	if (victim && !state->wait) {
+	struct noise_task *state = victim || tells ? task_state(target, tid, true) : NULL;
+	if (state && victim && !state->wait) {
 		if (born)
 			state->slept_ns = NOISE_SLEPT_NEW;
 		wait_begin(target, state, task, NOISE_WAIT_WOKEN);
 	}
-	if (tells) /* the time is taken by now */
-		wait_tell_waker(state, cpu, noise_queued_wakeup);
+	return tells ? state : NULL;
+}
+
+static __always_inline int wait_wake(struct task_struct *task, bool born)
+{
+	u32 cpu = kernel_task_cpu(task);
+	bool watched = noise_is_watched(cpu), tells = noise_wakeup_tells_waker && !born;
+	struct noise_task *state =
+		watched ? wait_wake_on(cpu, task, born, tells) : wait_wake_elsewhere(task, born);
+	if (state) /* the time is taken by now */
+		wait_tell_waker(state, cpu, watched && noise_queued_wakeup);
 	return 0;
 }
 
@@ -131,7 +132,7 @@ static __noinline int wait_move(struct task_struct *task, u32 from, u32 to)
 	if (!task || !here || !target)
 		return 0;
 	u32 tid = FIELD(task, pid);
-	struct noise_task *state = wait_state(target, tid, false);
+	struct noise_task *state = task_state(target, tid, false);
 	if (!state)
 		return 0;
 	u32 wait = state->wait;
@@ -160,7 +161,7 @@ int wait_migrate(u64 *ctx)
 	if (noise_is_victim_on(c, task, FIELD(task, pid), FIELD(task, tgid), FIELD(task, flags)))
 		return wait_move(task, from, to);
 	if (!noise_is_watched(to))
-		wait_forget_waker(wait_state(c, FIELD(task, pid), false));
+		wait_forget_waker(task_state(c, FIELD(task, pid), false));
 	return 0;
 }
 
@@ -186,7 +187,7 @@ int wait_find(struct bpf_iter__task *ctx)
 	if (!c || wait_is_over(task) ||
 	    !noise_is_victim_on(c, task, tid, FIELD(task, tgid), FIELD(task, flags)))
 		return 0;
-	struct noise_task *state = wait_state(c, tid, true);
+	struct noise_task *state = task_state(c, tid, true);
 	if (!state || state->wait)
 		return 0;
 	wait_begin(c, state, task, NOISE_WAIT_PREEMPTED);
@@ -199,10 +200,12 @@ int wait_recheck(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	u32 tid = task ? FIELD(task, pid) : 0;
-	struct noise_task *state = bpf_map_lookup_elem(&noise_tasks, &tid);
+	struct noise_task *state = task_state(NULL, tid, false);
 	if (!task || !state || !state->wait || !wait_is_over(task) || !state->standing)
 		return 0;
-	wait_leave(state);
+	struct noise_cpu *c = noise_cpu_of(state->wait_cpu);
+	if (c)
+		wait_leave(c, state);
 	state->wait = 0;
 	return 0;
 }

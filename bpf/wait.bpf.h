@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How many victims wait for a CPU, and the state kept for each. */
+/* How many victims wait for a CPU, since when, and who woke them. */
 #ifndef NOISETOP_WAIT_BPF_H
 #define NOISETOP_WAIT_BPF_H
 
 #include "noise.bpf.h"
+#include "task_state.bpf.h"
 #include "trigger.bpf.h"
-
-/* The state kept for a task, or NULL. Created on request; no room for it counts as a loss. */
-static __always_inline struct noise_task *wait_state(struct noise_cpu *c, u32 tid, bool create)
-{
-	struct noise_task *state = bpf_map_lookup_elem(&noise_tasks, &tid);
-	if (state || !create)
-		return state;
-	struct noise_task fresh = {};
-	bpf_map_update_elem(&noise_tasks, &tid, &fresh, BPF_NOEXIST);
-	state = bpf_map_lookup_elem(&noise_tasks, &tid);
-	if (!state)
-		noise_lose(c, NOISE_LOSS_STATE);
-	return state;
-}
 
 /*
  * Now, and the closed time as of now, with what has passed by then of an interruption that is open:
@@ -63,11 +50,8 @@ static __always_inline void wait_join(struct noise_cpu *c, struct noise_task *st
 }
 
 /* The reverse, unless the count was cleared in between. */
-static __always_inline void wait_leave(struct noise_task *state)
+static __always_inline void wait_leave(struct noise_cpu *c, struct noise_task *state)
 {
-	struct noise_cpu *c = noise_cpu_of(state->wait_cpu);
-	if (!c)
-		return;
 	if (state->wait == NOISE_WAIT_THROTTLED + 1)
 		__sync_fetch_and_add(&c->throttled, -1);
 	else if (state->epoch == c->wait_epoch)
@@ -102,7 +86,9 @@ static __always_inline void wait_end_on(struct noise_cpu *c, struct noise_task *
 					u64 until_ns, u32 cpu, u32 flags)
 {
 	u32 writer, wait = state->wait - 1;
-	wait_leave(state);
+	struct noise_cpu *waited = state->wait_cpu == c->cpu ? c : noise_cpu_of(state->wait_cpu);
+	if (waited)
+		wait_leave(waited, state);
 	state->wait = 0;
 	struct noise_event *event = noise_claim(c, &writer, true);
 	if (event) {
@@ -160,9 +146,9 @@ static __always_inline void wait_clear(struct noise_cpu *c)
 
 /* Notes that `c`, which is this CPU, wakes a task, in this context. Whether a task does. */
 static __always_inline bool wait_note_waker(struct noise_cpu *c, struct noise_task *state,
-					    u32 context)
+					    struct task_struct *current, u32 context)
 {
-	u32 tid = context == NOISE_CONTEXT_TASK ? KERNEL_CURRENT(pid) : 0;
+	u32 tid = context == NOISE_CONTEXT_TASK ? KERNEL_CURRENT(current, pid) : 0;
 	state->waker = tid ? tid : NOISE_WAKER_CONTEXT + context;
 	state->waker_cpu = c->cpu;
 	return tid;
@@ -170,19 +156,17 @@ static __always_inline bool wait_note_waker(struct noise_cpu *c, struct noise_ta
 
 /*
  * A wake-up is queued for another CPU, which carries it out some time later, with an object that
- * lies inside the task. The waker's name goes with the trigger. Out of line, as most calls between
- * CPUs are something else.
+ * lies inside the task. The waker's name goes with the trigger.
  */
-static __noinline int wait_note_queued(u64 csd, u32 context)
+static __always_inline void wait_note_queued(u64 csd, struct task_struct *current, u32 context)
 {
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
-	u32 tid = BPF_CORE_READ(kernel_task_to_wake(csd), pid);
-	struct noise_task *state = c ? wait_state(c, tid, true) : NULL;
+	u32 tid = kernel_tid_to_wake(csd, noise_casts_known);
+	struct noise_task *state = c ? task_state(c, tid, true) : NULL;
 	if (!state)
-		return 0;
-	wait_note_waker(c, state, context);
+		return;
+	wait_note_waker(c, state, current, context);
 	state->wakeup_queued = 1;
-	return 0;
 }
 
 #endif

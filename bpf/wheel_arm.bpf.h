@@ -51,13 +51,14 @@ static __always_inline void wheel_arm_record(struct noise_cpu *c, struct noise_t
 }
 
 /* Whether it is put off by the one who armed it. A worker may work on something else by now. */
-static __always_inline bool wheel_arm_is_same(struct noise_cpu *c,
+static __always_inline bool wheel_arm_is_same(struct noise_cpu *c, struct task_struct *current,
 					      const struct noise_trigger *place,
 					      const struct trigger *trigger)
 {
-	return place->tid == KERNEL_CURRENT(pid) && place->context == trigger->context &&
+	return place->tid == KERNEL_CURRENT(current, pid) && place->context == trigger->context &&
 	       place->root == noise_root(c) && place->function == trigger->function &&
-	       place->user_stack == trigger->user_stack && !(KERNEL_CURRENT(flags) & PF_WQ_WORKER);
+	       place->user_stack == trigger->user_stack &&
+	       !(KERNEL_CURRENT(current, flags) & PF_WQ_WORKER);
 }
 
 /* Notes who arms a timer; the interrupts of this CPU are off. */
@@ -66,8 +67,9 @@ static __always_inline int wheel_arm(struct noise_cpu *c, const struct trigger *
 	struct noise_trigger *place = wheel_arm_place(c, c, trigger->object);
 	if (!place)
 		return 0;
+	struct task_struct *current = kernel_current();
 	u64 other = place->object;
-	if (other == trigger->object && wheel_arm_is_same(c, place, trigger)) {
+	if (other == trigger->object && wheel_arm_is_same(c, current, place, trigger)) {
 		place->time_ns = bpf_ktime_get_ns();
 		return 0;
 	}
@@ -75,8 +77,8 @@ static __always_inline int wheel_arm(struct noise_cpu *c, const struct trigger *
 		wheel_arm_record(c, place, other);
 	place->object = 0;
 	barrier();
-	trigger_emit_current_name(c);
-	trigger_fill(c, place, trigger);
+	trigger_emit_current_name(c, current);
+	trigger_fill(c, current, place, trigger);
 	return 0;
 }
 

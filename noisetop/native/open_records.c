@@ -7,11 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bpf/bpf.h>
-
 #include "clock.h"
 
-#define TASKS_AT_ONCE 4096
 #define TRIES 64
 
 /* A CPU as it was at a moment. */
@@ -125,9 +122,7 @@ static void open_delaying(const struct open_records *request, struct moment *m)
 		return;
 	uint64_t waited_ns = m->now_ns - state->wait_since_ns;
 	uint64_t closed_ns = closed_of(state);
-	struct noise_task known;
-	bool self =
-		!request->any_task && !bpf_map_lookup_elem(request->tasks_fd, &state->tid, &known);
+	bool self = !request->any_task && task_states__knows(request->tasks, state->tid);
 	*frame = (struct noise_frame){
 		.start_ns = state->wait_since_ns,
 		.closed_ns = closed_ns - state->wait_closed_ns > waited_ns ? closed_ns - waited_ns
@@ -167,54 +162,37 @@ static int append_cpu(const struct open_records *request, const struct noise_cpu
 	return err;
 }
 
+/* What is asked of each task. */
+struct tasks_wanted {
+	uint64_t now_ns;
+	struct buffer *out;
+};
+
 /* Its wait, or its sleep. */
-static int append_task(uint32_t tid, const struct noise_task *task, uint64_t now_ns,
-		       struct buffer *out)
+static int append_task(const struct noise_task *task, void *context)
 {
+	const struct tasks_wanted *wanted = context;
 	struct noise_event event = {
 		.start_ns = task->wait ? task->since_ns : task->left_ns,
 		.object = task->wait ? task->slept_ns : 0,
-		.tid = tid,
-		.victim_tid = tid,
+		.tid = task->tid,
+		.victim_tid = task->tid,
 		.cpu = task->wait_cpu,
 		.level = (task->wait ? task->wait - 1 : NOISE_WAIT_BLOCKED) | NOISE_MARK_OPEN,
 		.flags = NOISE_FLAG_WAIT | NOISE_FLAG_CONTINUED,
 	};
-	if (!event.start_ns || event.start_ns >= now_ns)
+	if (!event.start_ns || event.start_ns >= wanted->now_ns)
 		return 0;
-	event.gross_ns = now_ns - event.start_ns;
-	return buffer__append(out, &event, sizeof(event));
-}
-
-static int append_tasks(int tasks_fd, uint64_t now_ns, struct buffer *out)
-{
-	uint32_t *tids = calloc(TASKS_AT_ONCE, sizeof(*tids)), in = 0, next = 0;
-	struct noise_task *tasks = calloc(TASKS_AT_ONCE, sizeof(*tasks));
-	int err = tids && tasks ? 0 : -ENOMEM;
-	bool more = !err, first = true;
-	while (more && !err) {
-		uint32_t count = TASKS_AT_ONCE;
-		err = bpf_map_lookup_batch(tasks_fd, first ? NULL : &in, &next, tids, tasks, &count,
-					   NULL);
-		more = !err;
-		if (err == -ENOENT)
-			err = 0;
-		for (uint32_t i = 0; i < count && !err; i++)
-			err = append_task(tids[i], &tasks[i], now_ns, out);
-		in = next;
-		first = false;
-	}
-	free(tids);
-	free(tasks);
-	return err;
+	event.gross_ns = wanted->now_ns - event.start_ns;
+	return buffer__append(wanted->out, &event, sizeof(event));
 }
 
 int open_records__collect(const struct open_records *request, const struct rings *rings,
 			  uint64_t until_ns, struct buffer *out, struct buffer *above)
 {
-	uint64_t now_ns = until_ns ? until_ns : monotonic_ns();
+	struct tasks_wanted wanted = {until_ns ? until_ns : monotonic_ns(), out};
 	int err = 0;
 	for (size_t i = 0; i < rings->watched_count && !err; i++)
 		err = append_cpu(request, rings__state(rings, i), until_ns, out, above);
-	return err ? err : append_tasks(request->tasks_fd, now_ns, out);
+	return err ? err : task_states__walk(request->tasks, append_task, &wanted);
 }

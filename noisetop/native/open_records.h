@@ -11,10 +11,11 @@
 
 #include "buffer.h"
 #include "rings.h"
+#include "task_states.h"
 
 /* What does not change while a trace runs. */
 struct open_records {
-	int tasks_fd;          /* the map noise_tasks */
+	const struct task_states *tasks;
 	bool any_task;         /* whichever task is current is a victim */
 	uint8_t thread_source; /* id of the source "thread" */
 };

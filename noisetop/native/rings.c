@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include <bpf/libbpf.h>
+#include "map_memory.h"
 
 _Static_assert(sizeof(struct noise_event) == 64, "one event is one cache line");
 _Static_assert(sizeof(struct noise_cpu) % 64 == 0, "states of two CPUs share no cache line");
@@ -67,24 +66,13 @@ uint32_t rings__states(const struct rings *rings)
 	return last + 1;
 }
 
-static int map_into_memory(const struct bpf_map *map, void **address, size_t *bytes)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-	size_t size = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
-	*bytes = (size + page - 1) / page * page;
-	*address = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-	if (*address == MAP_FAILED) {
-		*address = NULL;
-		return -errno;
-	}
-	return 0;
-}
-
 int rings__map(struct rings *rings, const struct bpf_map *states, const struct bpf_map *records)
 {
-	int err = map_into_memory(states, (void **)&rings->states, &rings->states_bytes);
+	int err = map_memory__map(states, PROT_READ | PROT_WRITE, (void **)&rings->states,
+				  &rings->states_bytes);
 	if (!err)
-		err = map_into_memory(records, (void **)&rings->records, &rings->records_bytes);
+		err = map_memory__map(records, PROT_READ | PROT_WRITE, (void **)&rings->records,
+				      &rings->records_bytes);
 	if (err)
 		return err;
 	uint32_t first = 0;

@@ -99,7 +99,7 @@ static int session_open(struct session *session, const struct tracer_config *con
 	Py_END_ALLOW_THREADS;
 	if (!err) {
 		t->drain.config.open = (struct open_records){
-			.tasks_fd = bpf_map__fd(t->skeleton->maps.noise_tasks),
+			.tasks = &t->tasks,
 			.any_task = config->victims == NOISE_VICTIMS_USERS,
 			.thread_source = t->skeleton->rodata_sources->noise_source_thread.id,
 		};

@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "btf_resolved.h"
+#include "kernel_casts.h"
 #include "kernel_hooks.h"
 #include "libbpf_log.h"
 #include "per_cpu.h"
@@ -115,6 +116,9 @@ static int configure_kernel(struct tracer *t)
 	t->skeleton->rodata->noise_switch_has_state =
 		tracepoint_arguments(kernel, "btf_trace_sched_switch") >= 4;
 	configure_preempt_count(t, kernel);
+	if (!err)
+		err = kernel_casts__resolve(kernel, t->skeleton->obj,
+					    &t->skeleton->rodata->noise_casts_known);
 	btf__free(kernel);
 	return err;
 }
@@ -199,6 +203,10 @@ int tracer__load(struct tracer *t, struct tracer_error *error)
 	if (!err)
 		err = rings__map(&t->rings, t->skeleton->maps.noise_cpus,
 				 t->skeleton->maps.noise_records);
+	if (!err)
+		err = task_states__map(&t->tasks, t->skeleton->maps.noise_tasks,
+				       t->skeleton->maps.noise_owners,
+				       t->skeleton->maps.noise_crowded);
 	return err ? fail(error, "map", err) : 0;
 }
 
@@ -246,6 +254,7 @@ uint64_t tracer__start_window(struct tracer *t)
 void tracer__destroy(struct tracer *t)
 {
 	drain__destroy(&t->drain);
+	task_states__unmap(&t->tasks);
 	fault__detach(&t->faults);
 	bcc_loader__destroy(&t->bcc);
 	noisetop_bpf__destroy(t->skeleton);

@@ -13,6 +13,7 @@
 #include "refusals.h"
 #include "rings.h"
 #include "selection.h"
+#include "task_states.h"
 #include "tracer_error.h"
 
 struct noisetop_bpf;
@@ -41,6 +42,7 @@ struct tracer {
 	struct refusals refusals;
 	struct bcc_loader bcc;
 	struct rings rings;
+	struct task_states tasks;
 	struct fault_events faults;
 	struct drain drain;
 };

@@ -30,13 +30,15 @@ def forks() -> int:
 
 
 def remembered() -> int:
-    """Tasks in the map of this process's tracer."""
-    (tasks,) = [
+    """Tasks in the maps of this process's tracer."""
+    own = held(os.getpid(), "map")
+    maps = [
         one["id"]
         for one in json.loads(bpftool("-j", "map", "list"))
-        if one.get("name") == "noise_tasks" and one["id"] in held(os.getpid(), "map")
+        if one.get("name") in ("noise_owners", "noise_crowded") and one["id"] in own
     ]
-    return len(json.loads(bpftool("map", "dump", "id", str(tasks), "-j")))
+    assert len(maps) == 2
+    return sum(len(json.loads(bpftool("map", "dump", "id", str(one), "-j"))) for one in maps)
 
 
 def threads() -> int:
