@@ -136,7 +136,7 @@ static __always_inline bool kernel_task_throttled(struct task_struct *task, u32 
 #endif
 }
 
-static __always_inline u64 kernel_cgroup_ancestor(struct cgroup *cgroup, u32 level)
+static __always_inline u64 kernel_cgroup_ancestor(struct cgroup *cgroup, u32 level, bool casts)
 {
 #ifdef NOISE_LACKS_cgroup_ancestors
 	return FIELD(cgroup, ancestor_ids[level]);
@@ -152,19 +152,24 @@ static __always_inline u64 kernel_task_cgroup(struct task_struct *task)
 }
 
 /* struct kthread and struct worker are private. */
-static __always_inline struct worker *kernel_worker(struct task_struct *task)
+static __always_inline struct worker *kernel_worker(struct task_struct *task, bool casts)
 {
 	return NULL;
 }
 
-static __always_inline u64 kernel_worker_item(struct worker *worker)
+static __always_inline u64 kernel_worker_item(struct worker *worker, bool casts)
 {
 	return 0;
 }
 
-static __always_inline u64 kernel_worker_function(struct worker *worker)
+static __always_inline u64 kernel_worker_function(struct worker *worker, bool casts)
 {
 	return 0;
+}
+
+static __always_inline u64 kernel_work_function(u64 work, bool casts)
+{
+	return (u64)BPF_CORE_READ((struct work_struct *)work, func);
 }
 
 /* Page faults come from no tracepoint, so their programs are not among those of BCC. */
@@ -183,6 +188,10 @@ static __always_inline bool kernel_in_system_call(void)
 static __always_inline u32 kernel_number_at(u64 address)
 {
 	return 0;
+}
+
+static __always_inline void kernel_text_at(u64 address, u64 *text)
+{
 }
 
 /* Where the per-CPU variables of this CPU begin. */

@@ -29,7 +29,8 @@ static __always_inline struct noise_cpu *fault_cpu(struct task_struct *task, boo
 		noise_sync();
 	if (c->tid == BPF_CORE_READ(task, pid))
 		return c->tid == c->victim_tid ? c : NULL;
-	if (ends && noise_is_victim(task, BPF_CORE_READ(task, tgid), BPF_CORE_READ(task, flags)))
+	if (ends && noise_is_victim(task, BPF_CORE_READ(task, pid), BPF_CORE_READ(task, tgid),
+				    BPF_CORE_READ(task, flags), false))
 		noise_lose(c, NOISE_LOSS_UNBALANCED);
 	return NULL;
 }

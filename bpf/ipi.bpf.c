@@ -31,7 +31,7 @@ int csd_queue(u64 *ctx)
 		.source = csd_queue_source,
 		.context = context,
 	};
-	return trigger_emit(&trigger);
+	return trigger_emit(current, &trigger);
 }
 
 /*
@@ -44,9 +44,10 @@ static __always_inline bool ipi_is_told(u64 callback)
 }
 
 /* To a CPU that is filled in. */
-static __always_inline struct trigger ipi_trigger(void *ctx, u64 callback)
+static __always_inline struct trigger ipi_trigger(void *ctx, struct task_struct *current,
+						  u64 callback)
 {
-	u8 context = trigger_context(kernel_current());
+	u8 context = trigger_context(current);
 	return (struct trigger){
 		.function = callback,
 		.stack = trigger_stack(ctx),
@@ -62,9 +63,10 @@ int ipi_send_cpu(u64 *ctx)
 	u32 cpu = ctx[0];
 	if (!noise_is_watched(cpu) || !ipi_is_told(ctx[2]))
 		return 0;
-	struct trigger trigger = ipi_trigger(ctx, ctx[2]);
+	struct task_struct *current = kernel_current();
+	struct trigger trigger = ipi_trigger(ctx, current, ctx[2]);
 	trigger.target_cpu = cpu;
-	return trigger_emit(&trigger);
+	return trigger_emit(current, &trigger);
 }
 
 SEC("raw_tp/ipi_send_cpumask")
@@ -78,11 +80,12 @@ int ipi_send_cpumask(u64 *ctx)
 	bits &= noise_watched_bits;
 	if (!bits)
 		return 0;
-	struct trigger trigger = ipi_trigger(ctx, ctx[2]);
+	struct task_struct *current = kernel_current();
+	struct trigger trigger = ipi_trigger(ctx, current, ctx[2]);
 	for (u32 bit = 0; bit < 64; bit++) {
 		trigger.target_cpu = noise_watched_word * 64 + bit;
 		if (bits & 1ull << bit)
-			trigger_emit(&trigger);
+			trigger_emit(current, &trigger);
 	}
 	return 0;
 }

@@ -39,7 +39,9 @@ static __always_inline void irq_close(struct noise_cpu *c, u32 level, u64 *ctx)
 	u32 writer;
 	u32 flags = (int)ctx[2] == IRQ_NONE ? NOISE_FLAG_UNHANDLED : 0;
 	struct noise_event *event = noise_close(c, level, flags, &writer);
-	if (event)
+	if (event && noise_casts_known)
+		kernel_text_at((u64)FIELD(action, name), (u64 *)event->comm);
+	else if (event)
 		bpf_probe_read_kernel_str(event->comm, sizeof(event->comm), FIELD(action, name));
 	noise_commit_interrupt(ctx, c, event, writer);
 }

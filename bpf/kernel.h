@@ -184,6 +184,35 @@ struct work_struct {
 #define NOISE_FUNCTION __noinline
 #define FIELD(pointer, field) ((pointer)->field)
 
+/*
+ * What lies at an address, as a struct whose fields are read without a call. The loader puts the
+ * kernel's own function there, which the verifier replaces by a move (6.2: a35b9af4ec2c): see
+ * noisetop/native/kernel_casts.h. Only where noise_casts_known, and only in the programs themselves.
+ */
+static void *(*const kernel_cast)(u64 address, u32 type) = (void *)NOISE_CAST_CALL;
+
+#define KERNEL_CAST(type, address) ((type *)kernel_cast(address, bpf_core_type_id_kernel(type)))
+
+/* The number of 32 bits at an address: a struct that has such a field on all kernels is put there. */
+static __always_inline u32 kernel_number_at(u64 address)
+{
+	address -= bpf_core_field_offset(struct task_struct, pid);
+	return KERNEL_CAST(struct task_struct, address)->pid;
+}
+
+/* The text at an address, as two words: at most 15 characters, and zeros from its end on. */
+static __always_inline void kernel_text_at(u64 address, u64 *text)
+{
+	const u64 ones = 0x0101010101010101, tops = 0x8080808080808080;
+	struct task_struct *named = KERNEL_CAST(
+		struct task_struct, address - bpf_core_field_offset(struct task_struct, comm));
+	u64 first = *(u64 *)&named->comm[0], second = *(u64 *)&named->comm[8];
+	u64 end = (first - ones) & ~first & tops, later = (second - ones) & ~second & tops;
+	text[0] = end ? first & (((end & -end) >> 7) - 1) : first;
+	second = later ? second & (((later & -later) >> 7) - 1) : second & ~(0xffull << 56);
+	text[1] = end ? 0 : second;
+}
+
 static __always_inline bool kernel_types_current(void)
 {
 	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
@@ -266,10 +295,16 @@ static __always_inline bool kernel_task_throttled(struct task_struct *task, u32 
 }
 
 /* The id of a control group's ancestor at a level, which is at most the group's own level. */
-static __always_inline u64 kernel_cgroup_ancestor(struct cgroup *cgroup, u32 level)
+static __always_inline u64 kernel_cgroup_ancestor(struct cgroup *cgroup, u32 level, bool casts)
 {
 	struct cgroup *ancestor = NULL;
 	u64 id = 0;
+	if (casts) { /* a pointer to a group lies there, as in a css_set */
+		u64 place = (u64)cgroup + bpf_core_field_offset(struct cgroup, ancestors) +
+			    level * sizeof(ancestor) -
+			    bpf_core_field_offset(struct css_set, dfl_cgrp);
+		return KERNEL_CAST(struct css_set, place)->dfl_cgrp->kn->id;
+	}
 	if (bpf_core_field_exists(cgroup->ancestors)) {
 		bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[level]);
 		id = BPF_CORE_READ(ancestor, kn, id);
@@ -288,9 +323,14 @@ static __always_inline u64 kernel_task_cgroup(struct task_struct *task)
 	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 }
 
-static __always_inline struct worker *kernel_worker(struct task_struct *task)
+/* As below; `casts`: whether kernel_cast() can be called. */
+static __always_inline struct worker *kernel_worker(struct task_struct *task, bool casts)
 {
 	struct kthread *kthread;
+	if (casts) {
+		kthread = KERNEL_CAST(struct kthread, (u64)task->worker_private);
+		return KERNEL_CAST(struct worker, (u64)kthread->data);
+	}
 	if (bpf_core_field_exists(task->worker_private))
 		kthread = BPF_CORE_READ(task, worker_private);
 	else
@@ -300,14 +340,21 @@ static __always_inline struct worker *kernel_worker(struct task_struct *task)
 }
 
 /* The work item that a worker executes, and its function; 0: none. */
-static __always_inline u64 kernel_worker_item(struct worker *worker)
+static __always_inline u64 kernel_worker_item(struct worker *worker, bool casts)
 {
-	return (u64)BPF_CORE_READ(worker, current_work);
+	return (u64)(casts ? worker->current_work : BPF_CORE_READ(worker, current_work));
 }
 
-static __always_inline u64 kernel_worker_function(struct worker *worker)
+static __always_inline u64 kernel_worker_function(struct worker *worker, bool casts)
 {
-	return (u64)BPF_CORE_READ(worker, current_func);
+	return (u64)(casts ? worker->current_func : BPF_CORE_READ(worker, current_func));
+}
+
+static __always_inline u64 kernel_work_function(u64 work, bool casts)
+{
+	if (casts)
+		return (u64)KERNEL_CAST(struct work_struct, work)->func;
+	return (u64)BPF_CORE_READ((struct work_struct *)work, func);
 }
 
 /* Grows with each hint fault of a task (task_numa_fault in kernel/sched/fair.c), else only shrinks. */
@@ -331,22 +378,6 @@ static __always_inline bool kernel_in_system_call(void)
 #else
 	return BPF_CORE_READ((struct pt_regs___arm64 *)regs, syscallno) >= 0;
 #endif
-}
-
-/*
- * What lies at an address, as a struct whose fields are read without a call. The loader puts the
- * kernel's own function there, which the verifier replaces by a move (6.2: a35b9af4ec2c): see
- * noisetop/native/kernel_casts.h. Only where noise_casts_known, and only in the programs themselves.
- */
-static void *(*const kernel_cast)(u64 address, u32 type) = (void *)NOISE_CAST_CALL;
-
-#define KERNEL_CAST(type, address) ((type *)kernel_cast(address, bpf_core_type_id_kernel(type)))
-
-/* The number of 32 bits at an address: a struct that has such a field on all kernels is put there. */
-static __always_inline u32 kernel_number_at(u64 address)
-{
-	address -= bpf_core_field_offset(struct task_struct, pid);
-	return KERNEL_CAST(struct task_struct, address)->pid;
 }
 
 /* The run queue of this CPU; BTF says how far other per-CPU variables are from it. */

@@ -149,37 +149,42 @@ struct {
 
 #endif
 
-static __always_inline bool noise_in_victim_cgroup(struct task_struct *task)
+/* `typed`: the task is one whose fields are read without a helper. */
+static __always_inline bool noise_in_victim_cgroup(struct task_struct *task, bool typed)
 {
 	u32 level = noise_victim_cgroup_level;
-	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
-	if (BPF_CORE_READ(cgroup, level) < level)
+	struct cgroup *cgroup = typed ? FIELD(FIELD(task, cgroups), dfl_cgrp)
+				      : BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	if ((typed ? FIELD(cgroup, level) : BPF_CORE_READ(cgroup, level)) < level)
 		return false;
-	return kernel_cgroup_ancestor(cgroup, level) == noise_victim_cgroup;
+	return kernel_cgroup_ancestor(cgroup, level, typed && noise_casts_known) ==
+	       noise_victim_cgroup;
 }
 
-static __always_inline bool noise_is_victim(struct task_struct *task, u32 tgid, u32 flags)
+static __always_inline bool noise_is_victim(struct task_struct *task, u32 tid, u32 tgid, u32 flags,
+					    bool typed)
 {
 	enum noise_victims victims = noise_victims; /* read once */
 	if (victims == NOISE_VICTIMS_PROCESS)
 		return tgid == noise_victim_tgid;
 	if (victims == NOISE_VICTIMS_TREE || victims == NOISE_VICTIMS_PROCESSES)
 		return bpf_map_lookup_elem(&noise_victim_ids, &tgid);
-	if (victims == NOISE_VICTIMS_THREADS) {
-		u32 tid = BPF_CORE_READ(task, pid);
+	if (victims == NOISE_VICTIMS_THREADS)
 		return bpf_map_lookup_elem(&noise_victim_ids, &tid);
-	}
 	if (victims == NOISE_VICTIMS_CGROUP)
-		return tgid && noise_in_victim_cgroup(task);
+		return tgid && noise_in_victim_cgroup(task, typed);
 	/* Whose a CPU is may be said of a kernel thread as well. */
 	return tgid && (!(flags & PF_KTHREAD) || tgid == noise_victim_tgid);
 }
 
-/* As above, with a kernel thread of this CPU that was adopted as a victim: see noise_adopt(). */
+/*
+ * The same for a task that a program is passed, with a kernel thread of this CPU that was adopted as
+ * a victim: see noise_adopt().
+ */
 static __always_inline bool noise_is_victim_on(struct noise_cpu *c, struct task_struct *task,
 					       u32 tid, u32 tgid, u32 flags)
 {
-	if (noise_is_victim(task, tgid, flags))
+	if (noise_is_victim(task, tid, tgid, flags, true))
 		return true;
 	return noise_victims == NOISE_VICTIMS_USERS && c->adopted_tid && c->adopted_tid == tid;
 }
@@ -196,9 +201,9 @@ NOISE_FUNCTION int noise_sync(void)
 	struct task_struct *task = (void *)bpf_get_current_task();
 	u32 pid = BPF_CORE_READ(task, pid);
 	c->tid = pid;
-	c->victim_tid = noise_is_victim(task, BPF_CORE_READ(task, tgid), BPF_CORE_READ(task, flags))
-				? pid
-				: 0;
+	bool victim = noise_is_victim(task, pid, BPF_CORE_READ(task, tgid),
+				      BPF_CORE_READ(task, flags), false);
+	c->victim_tid = victim ? pid : 0;
 	c->spinning_tid = pid;
 	c->spinning_since_ns = bpf_ktime_get_ns();
 	c->spinning_left_ns = 0;

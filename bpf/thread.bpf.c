@@ -18,21 +18,22 @@ NOISE_LINK(work_start, work, "thread");
 SEC("raw_tp/workqueue_queue_work")
 int work_queue(u64 *ctx)
 {
-	struct work_struct *work = (void *)ctx[2];
+	u64 work = ctx[2];
 	u32 cpu = ctx[0];
 	if (!noise_is_watched(cpu) && noise_cpu_of(cpu)) /* bound to a CPU that is not watched */
 		return 0;
-	u8 context = trigger_context(kernel_current());
+	struct task_struct *current = kernel_current();
+	u8 context = trigger_context(current);
 	struct trigger trigger = {
-		.object = (u64)work,
-		.function = (u64)BPF_CORE_READ(work, func),
+		.object = work,
+		.function = kernel_work_function(work, noise_casts_known),
 		.stack = NOISE_NO_STACK,
 		.user_stack = trigger_user_stack(ctx, context),
 		.target_cpu = cpu,
 		.source = work_queue_source,
 		.context = context,
 	};
-	return trigger_emit(&trigger);
+	return trigger_emit(current, &trigger);
 }
 
 /* A worker that is itself the victim: what it works on delays nobody. */
@@ -58,7 +59,7 @@ int work_entry(u64 *ctx)
 		.source = work_start_source,
 		.context = NOISE_CONTEXT_TASK,
 	};
-	trigger_emit(&trigger);
+	trigger_emit(kernel_current(), &trigger);
 	return noise_begin_callback(work_source, (u64)FIELD(work, func), (u64)work);
 }
 
@@ -285,7 +286,8 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 		thread_spins(c, FIELD(next, pid));
 	if (!(flags & PF_WQ_WORKER))
 		return;
-	u64 function = kernel_worker_function(kernel_worker(next));
+	u64 function =
+		kernel_worker_function(kernel_worker(next, noise_casts_known), noise_casts_known);
 	if (function)
 		noise_open(c, NOISE_LEVEL_WORK, work_source, function, 0);
 }

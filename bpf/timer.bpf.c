@@ -42,21 +42,25 @@ static __always_inline int hrtimer_begin(u64 *ctx)
  * While the tick is stopped, its timer waits for the first timer of the wheel, and its function
  * only raises their softirq. The difference shows in the timer: a running tick advances it before
  * it returns, a stopped one leaves that to the idle loop or the end of the interrupt. See
- * tick_nohz_handler(), up to 6.8 tick_sched_timer(), in kernel/time/tick-sched.c.
+ * tick_nohz_handler(), up to 6.8 tick_sched_timer(), in kernel/time/tick-sched.c. Only that timer is
+ * read here: it stays, and any other may be gone.
  */
 static __always_inline bool hrtimer_serves_wheel(struct noise_cpu *c, struct noise_frame *frame,
 						 struct hrtimer *timer)
 {
 	return noise_tick_function && frame->id == noise_tick_function &&
-	       c->tick_expires_ns == (u64)BPF_CORE_READ(timer, _softexpires);
+	       c->tick_expires_ns == (u64)FIELD(timer, _softexpires);
 }
 
 static __always_inline void hrtimer_end_at(struct noise_cpu *c, u32 level, u64 *ctx)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
-	if (!noise_has_open(c, level, hrtimer_source) || frame->object != ctx[0])
+	struct hrtimer *timer = (void *)ctx[0];
+	u64 address = (u64)timer;
+	asm volatile("" : "+r"(address)); /* else the frame's is read through, which has no type */
+	if (!noise_has_open(c, level, hrtimer_source) || frame->object != address)
 		return;
-	if (hrtimer_serves_wheel(c, frame, (void *)ctx[0])) {
+	if (hrtimer_serves_wheel(c, frame, timer)) {
 		frame->source = timer_wheel_source;
 		frame->id = 0;
 	}

@@ -20,10 +20,10 @@ static __always_inline bool arm_is_rearmed(u64 timer)
 	return level != NOISE_LEVEL_WORK && c->frames[level & (NOISE_LEVELS - 1)].object == timer;
 }
 
-static __always_inline struct trigger arm_trigger(void *ctx, u32 source, u32 cpu, u64 timer,
-						  u64 function)
+static __always_inline struct trigger arm_trigger(void *ctx, struct task_struct *current,
+						  u32 source, u32 cpu, u64 timer, u64 function)
 {
-	u8 context = trigger_context(kernel_current());
+	u8 context = trigger_context(current);
 	return (struct trigger){
 		.object = timer,
 		.function = function,
@@ -44,8 +44,10 @@ int hrtimer_start(u64 *ctx)
 	u32 cpu = FIELD(FIELD(FIELD(timer, base), cpu_base), cpu);
 	if (!noise_is_watched(cpu) || function == noise_tick_function || arm_is_rearmed((u64)timer))
 		return 0;
-	struct trigger trigger = arm_trigger(ctx, hrtimer_start_source, cpu, (u64)timer, function);
-	return trigger_emit(&trigger);
+	struct task_struct *current = kernel_current();
+	struct trigger trigger =
+		arm_trigger(ctx, current, hrtimer_start_source, cpu, (u64)timer, function);
+	return trigger_emit(current, &trigger);
 }
 
 SEC("tp_btf/timer_start")
@@ -55,10 +57,11 @@ int timer_start(u64 *ctx)
 	u32 cpu = FIELD(timer, flags) & TIMER_CPUMASK;
 	if (!noise_is_watched(cpu) || arm_is_rearmed((u64)timer))
 		return 0;
-	struct trigger trigger =
-		arm_trigger(ctx, timer_start_source, cpu, (u64)timer, (u64)FIELD(timer, function));
+	struct task_struct *current = kernel_current();
+	struct trigger trigger = arm_trigger(ctx, current, timer_start_source, cpu, (u64)timer,
+					     (u64)FIELD(timer, function));
 	struct noise_cpu *c = noise_this_cpu();
 	if (wheel_arm_waits(c, cpu, trigger.context))
-		return wheel_arm(c, &trigger);
-	return trigger_emit(&trigger);
+		return wheel_arm(c, current, &trigger);
+	return trigger_emit(current, &trigger);
 }

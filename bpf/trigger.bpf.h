@@ -156,9 +156,9 @@ static __always_inline void trigger_fill_work(struct noise_trigger *record,
 	if (record->context != NOISE_CONTEXT_TASK ||
 	    !(KERNEL_CURRENT(current, flags) & PF_WQ_WORKER))
 		return;
-	struct worker *worker = kernel_worker((void *)bpf_get_current_task());
-	record->work = kernel_worker_item(worker);
-	record->work_function = kernel_worker_function(worker);
+	struct worker *worker = kernel_worker(current, noise_casts_known);
+	record->work = kernel_worker_item(worker, noise_casts_known);
+	record->work_function = kernel_worker_function(worker, noise_casts_known);
 }
 
 /* The object comes last: a record that is looked at meanwhile is not whole before. */
@@ -182,12 +182,11 @@ static __always_inline void trigger_fill(struct noise_cpu *c, struct task_struct
 	record->object = trigger->object;
 }
 
-static __noinline int trigger_emit(const struct trigger *trigger)
+static __always_inline int trigger_emit(struct task_struct *current, const struct trigger *trigger)
 {
 	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
-	if (!c || !trigger)
+	if (!c)
 		return 0;
-	struct task_struct *current = kernel_current();
 	trigger_emit_current_name(c, current);
 	u32 writer;
 	struct noise_trigger *record = (void *)noise_claim(c, &writer, false);

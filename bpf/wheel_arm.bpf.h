@@ -62,12 +62,12 @@ static __always_inline bool wheel_arm_is_same(struct noise_cpu *c, struct task_s
 }
 
 /* Notes who arms a timer; the interrupts of this CPU are off. */
-static __always_inline int wheel_arm(struct noise_cpu *c, const struct trigger *trigger)
+static __always_inline int wheel_arm(struct noise_cpu *c, struct task_struct *current,
+				     const struct trigger *trigger)
 {
 	struct noise_trigger *place = wheel_arm_place(c, c, trigger->object);
 	if (!place)
 		return 0;
-	struct task_struct *current = kernel_current();
 	u64 other = place->object;
 	if (other == trigger->object && wheel_arm_is_same(c, current, place, trigger)) {
 		place->time_ns = bpf_ktime_get_ns();
