@@ -69,6 +69,12 @@ static __always_inline struct noise_cpu *noise_cpu_of(u32 cpu)
 	return c && c->ring_records ? c : NULL;
 }
 
+/* The same of a CPU that is watched, and has one: nothing is read of it. */
+static __always_inline struct noise_cpu *noise_watched_cpu(u32 cpu)
+{
+	return bpf_map_lookup_elem(&noise_cpus, &cpu);
+}
+
 /*
  * The state of this CPU, or NULL when it is not watched. Which is asked first: it takes less than
  * finding the state, and on most CPUs it is all that a program does.
@@ -76,9 +82,7 @@ static __always_inline struct noise_cpu *noise_cpu_of(u32 cpu)
 static __always_inline struct noise_cpu *noise_this_cpu(void)
 {
 	u32 cpu = bpf_get_smp_processor_id();
-	if (!noise_is_watched(cpu))
-		return NULL;
-	return bpf_map_lookup_elem(&noise_cpus, &cpu);
+	return noise_is_watched(cpu) ? noise_watched_cpu(cpu) : NULL;
 }
 
 /* Whether what happens now can be noise: always in CPU mode, else only around a victim. */

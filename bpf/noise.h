@@ -354,7 +354,8 @@ enum noise_watch {
  * for `tails`. CPUs that are not watched have one too: triggers from them go into their rings.
  *
  * What an interrupt touches lies on three lines, as most find them out of the cache: the first one,
- * and those of the frames of levels IRQ and IRQ_CALLBACK.
+ * and those of the frames of levels IRQ and IRQ_CALLBACK. What a wake-up on another CPU touches lies
+ * on the line before the last, so that it takes none of the others from this CPU.
  */
 struct noise_cpu {
 	noise_u64 closed_ns; /* net time of all frames closed so far, but for the two below */
@@ -371,8 +372,7 @@ struct noise_cpu {
 	noise_u32 ring_records; /* of the first ring, a power of two */
 	struct noise_ring rings[NOISE_RINGS];
 	char comm[NOISE_COMM_LEN]; /* of the current kernel thread or intruder */
-	noise_u32 wait_epoch;      /* raised when nobody waits any more, whatever the counts say */
-	noise_u32 adopted_tid; /* spinning_tid, once it counts as a victim, as it spins for long */
+	noise_u64 number; /* a pointer that is kept here: the verifier multiplies no others */
 	noise_u64 tick_expires_ns;   /* of the tick's timer when its function was called */
 	noise_u64 spinning_since_ns; /* spinning_tid keeps this CPU busy since */
 	noise_u64 spinning_left_ns;  /* sleeps since, 0: does not */
@@ -387,10 +387,11 @@ struct noise_cpu {
 	noise_u32 throttled;      /* those among them that may not run even when it is idle */
 	noise_u64 wait_since_ns;  /* when the first of them began to */
 	noise_u64 wait_closed_ns; /* noise_closed() then */
-	noise_u32 waiting_next;   /* another one of those that wait, 0: none is known */
+	noise_u32 waiting_tid;    /* one of them, 0: none waits */
+	noise_u32 waiting_next;   /* another one, 0: none is known */
+	noise_u32 wait_epoch;     /* raised when nobody waits any more, whatever the counts say */
 	noise_u32 spinning_tid;   /* a kernel thread that hardly sleeps, 0: none is known */
-	noise_u64 number;      /* a pointer that is kept here: the verifier multiplies no others */
-	noise_u32 waiting_tid; /* one of the victims that wait for this CPU, 0: none does */
+	noise_u32 adopted_tid;    /* the same, once it counts as a victim, as it spins for long */
 	noise_u32 reserved[3];
 	noise_u64 tails[8]; /* user space's positions in rings[], on a line of their own */
 };

@@ -343,7 +343,7 @@ static __always_inline void thread_depart(void *ctx, struct noise_cpu *c, struct
 	} else {
 		state->waker = 0; /* a running task can be woken */
 		if (victim && !state->wait)
-			wait_begin(c, state, prev, NOISE_WAIT_PREEMPTED);
+			wait_begin(c, c->cpu, state, prev, NOISE_WAIT_PREEMPTED);
 	}
 }
 

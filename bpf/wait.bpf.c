@@ -74,7 +74,7 @@ static __always_inline struct noise_task *wait_wake_on(u32 cpu, struct task_stru
 						       bool tells)
 {
 	u32 tid = FIELD(task, pid);
-	struct noise_cpu *target = kernel_task_on_cpu(task) ? NULL : noise_cpu_of(cpu);
+	struct noise_cpu *target = kernel_task_on_cpu(task) ? NULL : noise_watched_cpu(cpu);
 	if (!target)
 		return NULL;
 	if (noise_victims == NOISE_VICTIMS_USERS && target->adopted_tid &&
@@ -86,7 +86,7 @@ static __always_inline struct noise_task *wait_wake_on(u32 cpu, struct task_stru
 	if (state && victim && !state->wait) {
 		if (born)
 			state->slept_ns = NOISE_SLEPT_NEW;
-		wait_begin(target, state, task, NOISE_WAIT_WOKEN);
+		wait_begin(target, cpu, state, task, NOISE_WAIT_WOKEN);
 	}
 	return tells ? state : NULL;
 }
@@ -145,7 +145,7 @@ static __noinline int wait_move(struct task_struct *task, u32 from, u32 to)
 	} else if (wait) {
 		wait_since(target, state);
 		state->wait = wait;
-		wait_join(target, state, tid);
+		wait_join(target, to, state, tid);
 	}
 	return 0;
 }
@@ -190,7 +190,7 @@ int wait_find(struct bpf_iter__task *ctx)
 	struct noise_task *state = task_state(c, tid, true);
 	if (!state || state->wait)
 		return 0;
-	wait_begin(c, state, task, NOISE_WAIT_PREEMPTED);
+	wait_begin(c, cpu, state, task, NOISE_WAIT_PREEMPTED);
 	state->standing = 1;
 	return 0;
 }

@@ -36,9 +36,10 @@ static __always_inline u64 wait_now(struct noise_cpu *c, u64 *closed_ns)
 }
 
 /* Counts a task among those that wait for a CPU. */
-static __always_inline void wait_join(struct noise_cpu *c, struct noise_task *state, u32 tid)
+static __always_inline void wait_join(struct noise_cpu *c, u32 cpu, struct noise_task *state,
+				      u32 tid)
 {
-	state->wait_cpu = c->cpu;
+	state->wait_cpu = cpu;
 	state->epoch = c->wait_epoch;
 	if (c->waiting_tid != tid)
 		c->waiting_next = c->waiting_tid;
@@ -69,7 +70,7 @@ static __always_inline void wait_since(struct noise_cpu *c, struct noise_task *s
 	c->wait_since_ns = state->since_ns;
 }
 
-static __always_inline void wait_begin(struct noise_cpu *c, struct noise_task *state,
+static __always_inline void wait_begin(struct noise_cpu *c, u32 cpu, struct noise_task *state,
 				       struct task_struct *task, u32 why)
 {
 	wait_since(c, state);
@@ -77,8 +78,8 @@ static __always_inline void wait_begin(struct noise_cpu *c, struct noise_task *s
 		state->slept_ns = state->since_ns - state->left_ns;
 	state->left_ns = 0;
 	state->standing = 0;
-	state->wait = (kernel_task_throttled(task, c->cpu) ? NOISE_WAIT_THROTTLED : why) + 1;
-	wait_join(c, state, FIELD(task, pid));
+	state->wait = (kernel_task_throttled(task, cpu) ? NOISE_WAIT_THROTTLED : why) + 1;
+	wait_join(c, cpu, state, FIELD(task, pid));
 }
 
 /* Ends and records the wait of a task that went on at `until_ns`; `c` is this CPU. */
