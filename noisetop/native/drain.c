@@ -29,6 +29,8 @@
 #define BUSY_VISITS 4
 /* 16 KiB: what looks at a record after another one has finds it in the cache of this CPU. */
 #define CHUNK_RECORDS 256
+/* Records come from the cache of another CPU: so many are on their way. */
+#define AHEAD_RECORDS 16
 /* A block is a multiple of so many. */
 #define PADDING_BYTES 8
 
@@ -181,6 +183,7 @@ static void deliver_window(struct drain *d, const struct noise_event *events, si
 {
 	size_t first = 0;
 	for (size_t i = 0; i < count; i++) {
+		__builtin_prefetch(&events[i + AHEAD_RECORDS]);
 		if (is_wanted(&events[i], start_ns, end_ns))
 			continue;
 		deliver(d, events + first, i - first);
