@@ -21,6 +21,7 @@
 #include <linux/workqueue.h>
 #include <trace/events/sched.h>
 
+#undef current
 #undef barrier
 #undef READ_ONCE
 #undef WRITE_ONCE
