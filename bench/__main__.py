@@ -19,6 +19,7 @@ from bench.tools import Setting, all_tools, missing_tools
 from bench.tools.noisetop import OTHER, commit_of, other_checkout
 from bench.tracepoints import available, used_names
 from bench.victim import running_victim
+from bench.workloads import all_workloads
 from noisetop.errors import EXIT_FAILURE, NoisetopError, UsageError
 from noisetop.machine.affinity import bind
 from noisetop.machine.system import online_cpus
@@ -103,6 +104,11 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
         "--tool", action="append", help="only this tool; may be repeated; default: all"
     )
     parser.add_argument(
+        "--program",
+        action="append",
+        help="of part 11 only this real program; may be repeated; default: all",
+    )
+    parser.add_argument(
         "--against",
         type=Path,
         metavar="FOLDER",
@@ -137,8 +143,14 @@ def check_arguments(args: argparse.Namespace) -> None:
     for name in args.tool or ():
         if name not in names:
             raise UsageError(f"no tool '{name}': choose from {', '.join(names)}")
-    if args.tool and (args.publish or args.save_baseline):
-        raise UsageError("--publish and --save-baseline need all tools: leave out --tool")
+    programs = [one.name for one in all_workloads()]
+    for name in args.program or ():
+        if name not in programs:
+            raise UsageError(f"no program '{name}': choose from {'; '.join(programs)}")
+    if (args.tool or args.program) and (args.publish or args.save_baseline):
+        raise UsageError(
+            "--publish and --save-baseline need all of them: leave out --tool and --program"
+        )
 
 
 def say(line: str) -> None:
@@ -187,7 +199,8 @@ def measure(args: argparse.Namespace) -> Outcome:
         with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
             setting = Setting(cpu, housekeeping, Path(folder), available(used_names()))
             with running_victim(cpu, housekeeping, setting.folder) as victim:
-                results = run_parts(parts, Plan(tools, setting, victim, rounds), say)
+                plan = Plan(tools, setting, victim, rounds, tuple(args.program or ()))
+                results = run_parts(parts, plan, say)
     other = commit_of(args.against) if args.against else ""
     return Outcome(describe_machine(), rounds, results, other)
 
@@ -197,6 +210,7 @@ def save(outcome: Outcome, args: argparse.Namespace) -> None:
     RESULTS.mkdir(exist_ok=True)
     name = f"parts-{'-'.join(map(str, sorted(args.part)))}" if args.part else "latest"
     name += "-some-tools" if args.tool else ""
+    name += "-some-programs" if args.program else ""
     text = json.dumps(outcome.as_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     (RESULTS / f"{name}.json").write_text(text)
     (RESULTS / f"{name}.md").write_text("\n".join(outcome.markdown().values()))

@@ -23,6 +23,8 @@ class Plan:
     setting: Setting
     victim: Victim
     rounds: int
+    programs: Sequence[str] = ()
+    """Real programs to measure, by name; empty: all."""
 
 
 @dataclass(frozen=True, slots=True)

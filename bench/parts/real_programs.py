@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +17,7 @@ from bench.parts import Part, PartResult, Plan, Target
 from bench.parts.program_sets import LOCAL
 from bench.rounds import Rounds, take_rounds
 from bench.table import Table, with_interval
-from bench.tools import Setting, Tool, is_ours
+from bench.tools import Tool, is_ours
 from bench.tools.noisetop import RECORD, Record
 from bench.workloads import Place, Work, Workload, all_workloads
 from bench.workloads.compile import INTERRUPTED
@@ -28,7 +31,11 @@ LIMITS = {
 }
 """Of the throughput, by workload and tool."""
 
-Period = dict[str, Work]
+_SETTLE_S = 0.3
+"""After a tool has started or stopped: what it does then is not what it takes as it runs."""
+
+Found = dict[str, Rounds[Work]]
+"""By workload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,33 +47,32 @@ class RealPrograms:
     needs_root: bool = True
 
     def run(self, plan: Plan) -> PartResult:
-        """Its own rounds: the programs run on the watched CPU, their clients on the other one."""
-        workloads = [one for one in all_workloads() if not one.missing]
+        """Its own rounds, for one program after the other: so what is compared lies a second or two
+        apart, not as long as all of them take. The programs run on the watched CPU, their clients
+        on the other one."""
+        chosen = [one for one in all_workloads() if not plan.programs or one.name in plan.programs]
+        workloads = [one for one in chosen if not one.missing]
         if not workloads:
-            raise NoisetopError(f"no program to measure: {all_workloads()[0].install}")
+            raise NoisetopError(f"no program to measure: {chosen[0].install}")
         tools = [*plan.tools]
         if any(tool.name == RECORD for tool in tools):
             tools.append(Record(LOCAL, options=("--local",)))
-        with ExitStack() as stack:
-            running = started(workloads, plan.setting, stack)
-
-            def measure() -> Period:
-                return {name: one() for name, one in running.items()}
-
-            return result_of(take_rounds(tools, plan.setting, plan.rounds, measure), tools)
+        return result_of({one.name: rounds_of(one, plan, tools) for one in workloads}, tools)
 
 
-def started(
-    workloads: Sequence[Workload], setting: Setting, stack: ExitStack
-) -> dict[str, Callable[[], Work]]:
-    """Every workload, in a folder of its own; idle until it is measured."""
-    running = {}
-    for number, one in enumerate(workloads):
-        folder = Path(setting.folder) / f"workload-{number}"
-        folder.mkdir()
-        place = Place(setting.cpu, setting.housekeeping, folder)
-        running[one.name] = stack.enter_context(one.run(place))
-    return running
+def rounds_of(workload: Workload, plan: Plan, tools: Sequence[Tool]) -> Rounds[Work]:
+    """One workload without and with each tool, in a folder of its own."""
+    print(f"bench: {workload.name}", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=plan.setting.folder) as name, ExitStack() as stack:
+        place = Place(plan.setting.cpu, plan.setting.housekeeping, Path(name))
+        work = stack.enter_context(workload.run(place))
+
+        def measure() -> Work:
+            time.sleep(_SETTLE_S)
+            return work()
+
+        work()  # the first requests find caches and tables as nobody finds them later
+        return take_rounds(tools, plan.setting, plan.rounds, measure)
 
 
 def lost(during: Floats, before: Floats, after: Floats) -> Floats:
@@ -82,27 +88,28 @@ def longer(during: Floats, before: Floats, after: Floats) -> Floats:
 Figure = Callable[[Work], float | None]
 
 
-def samples(rounds: Rounds[Period], tool: str, name: str, figure: Figure) -> list[list[float]]:
+def samples(rounds: Rounds[Work], tool: str, figure: Figure) -> list[list[float]]:
     """A figure with the tool, before it and after it; empty where the workload has none."""
     turns = rounds.turns[tool]
     periods = ([t.during for t in turns], [t.before for t in turns], [t.after for t in turns])
-    values = [[figure(one[name]) for one in period] for period in periods]
+    values = [[figure(one) for one in period] for period in periods]
     if any(value is None for period in values for value in period):
         return []
     return [[float(value or 0) for value in period] for period in values]
 
 
-def result_of(rounds: Rounds[Period], tools: Sequence[Tool]) -> PartResult:
+def result_of(found: Found, tools: Sequence[Tool]) -> PartResult:
     """What each tool takes from each program."""
-    names = list(next(iter(rounds.turns.values()))[0].before)
+    names = list(found)
     throughput: dict[tuple[str, str], Estimate] = {}
     slower: dict[tuple[str, str], Estimate] = {}
-    for tool in tools:
-        for name in names:
-            rates = samples(rounds, tool.name, name, lambda work: work.per_second)
+    for name, rounds in found.items():
+        for tool in tools:
+            rates = samples(rounds, tool.name, lambda work: work.per_second)
             throughput[name, tool.name] = estimate(lost, *rates)
-            if p99 := samples(rounds, tool.name, name, lambda work: work.p99_us):
+            if p99 := samples(rounds, tool.name, lambda work: work.p99_us):
                 slower[name, tool.name] = estimate(longer, *p99)
+    pairs = min(rounds.complete() for rounds in found.values())
     labels = {key: f"real_programs/{key[0]}/{key[1]} loses" for key in throughput}
     return PartResult(
         figures={
@@ -110,8 +117,8 @@ def result_of(rounds: Rounds[Period], tools: Sequence[Tool]) -> PartResult:
             for name in names
         },
         tables=(
-            table_of("Throughput lost, %", throughput, names, tools, rounds),
-            table_of("99th percentile longer, %", slower, names, tools, rounds),
+            table_of("Throughput lost, %", throughput, names, tools, pairs),
+            table_of("99th percentile longer, %", slower, names, tools, pairs),
         ),
         ratios={labels[key]: one for key, one in throughput.items() if is_ours(key[1])},
         targets=tuple(
@@ -127,7 +134,7 @@ def table_of(
     found: dict[tuple[str, str], Estimate],
     names: Sequence[str],
     tools: Sequence[Tool],
-    rounds: Rounds[Period],
+    pairs: int,
 ) -> Table:
     """A row for each tool, a column for each program."""
     shown = [name for name in names if any(key[0] == name for key in found)]
@@ -139,7 +146,7 @@ def table_of(
         title,
         ("tool", *shown),
         rows,
-        f"Median of {rounds.complete()} pairs with the mean of the periods before and after. The "
+        f"Median of {pairs} pairs with the mean of the periods before and after. The "
         "program runs on the watched CPU, its client on the other one.",
     )
 

@@ -15,7 +15,7 @@ from bench.workloads import Place, Work, Workload, on_cpu, output_of
 
 INTERRUPTED = "compile, 2k interruptions/s"
 _SOURCE = Path(__file__).parents[1] / "victim.c"
-_JOBS = 8
+_JOBS = 4
 _SLEEPER = "import time\nwhile True: time.sleep(0.001)"
 """A timer and a switch of threads each time: with the tick some 2,000 interruptions a second."""
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from bench.workloads import Place, Work, Workload, on_cpu, output_of, server
 
 _PORT = 16380
-_REQUESTS = "15000"
+_REQUESTS = "8000"
 _CONFIG = """
 daemon off;
 master_process off;

@@ -17,7 +17,7 @@ from bench.workloads import Place, Work, Workload, on_cpu, output_of, server
 _USER = "postgres"
 """The server refuses to run as root."""
 _PORT = "16398"
-_CLIENTS, _TRANSACTIONS = 4, 3_000
+_CLIENTS, _TRANSACTIONS = 4, 1_500
 _DEBIAN = "/usr/lib/postgresql"
 """Its programs lie there by version, and a few of them in PATH as well."""
 

@@ -11,8 +11,8 @@ from functools import partial
 
 from bench.workloads import Place, Work, Workload, on_cpu, output_of, server
 
-_GET = ("-t", "get", "-n", "200000")
-_BITS = ("-n", "150000", "bitcount", "bits")
+_GET = ("-t", "get", "-n", "50000")
+_BITS = ("-n", "30000", "bitcount", "bits")
 _LAST_BYTE = 32767
 """Of the string whose bits are counted: some 10 us."""
 
