@@ -86,6 +86,10 @@ class Session:
         function, a work function or a user stack. Some may come again. Empty without a recording.
         """
 
+    def announce_news(self, eventfd: int, interval_s: float, /) -> None:
+        """From now on the drain thread writes to the eventfd after a pass over the rings where
+        there are news, at most once in ``interval_s`` seconds. -1: no longer."""
+
     def open_records(self, until_ns: int, /) -> tuple[bytes, bytes]:
         """``struct noise_event[]``, two of them. Threads that delay a victim, waits and sleep that
         have begun, as if they ended at a moment in ns that is past, or, where that is 0, when each

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -129,6 +130,26 @@ struct buffer drain__take_news(struct drain *d)
 	return records;
 }
 
+void drain__announce_news(struct drain *d, int fd, uint64_t interval_ns)
+{
+	pthread_mutex_lock(&d->pass);
+	d->news_fd = fd;
+	d->news_interval_ns = interval_ns;
+	pthread_mutex_unlock(&d->pass);
+}
+
+static void announce_news(struct drain *d)
+{
+	if (d->news_fd < 0 || !d->news.records.size)
+		return;
+	uint64_t now_ns = monotonic_ns();
+	if (now_ns - d->news_announced_ns < d->news_interval_ns)
+		return;
+	/* It fails where it was not read for 2^64 times. */
+	if (!eventfd_write(d->news_fd, 1))
+		d->news_announced_ns = now_ns;
+}
+
 struct buffer drain__take_batch(struct drain *d)
 {
 	pthread_mutex_lock(&d->lock);
@@ -231,6 +252,7 @@ bool drain__now(struct drain *d)
 			busy |= drain_ring(d, rings__state(d->rings, i), ring, start_ns, end_ns);
 	if (start_ns && (end_ns != UINT64_MAX || spool__is_due(d)))
 		spool__flush(d);
+	announce_news(d);
 	pthread_mutex_unlock(&d->pass);
 	return busy;
 }
@@ -367,6 +389,7 @@ int drain__init(struct drain *d, const struct drain_config *config, const struct
 	pthread_condattr_t attributes;
 	d->config = *config;
 	d->spool.fd = config->spool_fd;
+	d->news_fd = -1;
 	d->rings = rings;
 	pthread_mutex_init(&d->pass, NULL);
 	pthread_mutex_init(&d->lock, NULL);

@@ -39,12 +39,15 @@ struct drain {
 	uint64_t window_start_ns; /* 0: the measurement window has not started yet */
 	uint64_t window_end_ns;   /* 0: it has not ended yet */
 	struct buffer batch;
-	struct buffer spare;                 /* memory for the next batch */
-	struct block_file spool;             /* shared under `pass` */
-	struct buffer staging;               /* of the spool file's next write, under `pass` */
-	uint64_t staged_since_ns;            /* when the first of it was staged */
-	struct packing packing;              /* of what is staged */
-	struct news news;                    /* of what went to the spool, under `pass` */
+	struct buffer spare;       /* memory for the next batch */
+	struct block_file spool;   /* shared under `pass` */
+	struct buffer staging;     /* of the spool file's next write, under `pass` */
+	uint64_t staged_since_ns;  /* when the first of it was staged */
+	struct packing packing;    /* of what is staged */
+	struct news news;          /* of what went to the spool, under `pass` */
+	int news_fd;               /* an eventfd to tell of them, or -1; under `pass` */
+	uint64_t news_interval_ns; /* at most so often */
+	uint64_t news_announced_ns;
 	struct noise_cpu_counters *baseline; /* counters when the window started */
 	struct noise_cpu_counters *closing;  /* counters when it ended */
 	struct buffer open;                  /* records of what was open then */
@@ -75,6 +78,8 @@ int drain__write_head(struct drain *d, const void *head, size_t bytes);
 int drain__append(struct drain *d, uint32_t kind, const void *payload, size_t bytes);
 /* What went to the spool since the last call and is told for the first time; the caller frees it. */
 struct buffer drain__take_news(struct drain *d);
+/* From now on an eventfd is written to when there are some, at most so often; -1: no longer. */
+void drain__announce_news(struct drain *d, int fd, uint64_t interval_ns);
 /* What waits for Python, which gives the memory back: a fresh one would be faulted in anew. */
 struct buffer drain__take_batch(struct drain *d);
 void drain__give_back(struct drain *d, struct buffer *batch);

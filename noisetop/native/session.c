@@ -250,6 +250,19 @@ static PyObject *session_news(PyObject *self, PyObject *unused)
 	return bytes;
 }
 
+static PyObject *session_announce_news(PyObject *self, PyObject *args)
+{
+	int fd;
+	double interval_s;
+	struct tracer *t = tracer_of(self);
+	if (!t || !PyArg_ParseTuple(args, "id", &fd, &interval_s))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS;
+	drain__announce_news(&t->drain, fd, interval_s * NS_PER_S);
+	Py_END_ALLOW_THREADS;
+	Py_RETURN_NONE;
+}
+
 /* What is open, as records that end at a moment, or where that is 0 when it was looked at. */
 static PyObject *session_open_records(PyObject *self, PyObject *args)
 {
@@ -507,6 +520,8 @@ static PyMethodDef methods[] = {
 	{"news", session_news, METH_NOARGS,
 	 "news() -> bytes\n\nstruct noise_event[] since the last call that are the first to name "
 	 "something."},
+	{"announce_news", session_announce_news, METH_VARARGS,
+	 "announce_news(eventfd: int, interval_s: float, /) -> None"},
 	{"cpu_counters", session_cpu_counters, METH_NOARGS,
 	 "cpu_counters() -> bytes\n\nstruct noise_cpu_counters[], one per CPU: since the window "
 	 "started."},

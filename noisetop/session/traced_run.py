@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
@@ -49,8 +48,9 @@ from noisetop.tracing.privileges import check_privileges, hidden_names_notice
 from noisetop.tracing.stopper import Stopper, catch_signals
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import BATCH_BYTES, Tracer
+from noisetop.tracing.whole_intervals import next_moment_ns
 
-_CHECK_INTERVAL_NS = 500_000_000
+_CHECK_INTERVAL_S = 1.0
 _PATIENCE_S = 2.0
 _PIDFD_THREAD = os.O_EXCL
 
@@ -256,9 +256,9 @@ class TracedRun:
     def wait(self, tracer: Tracer, meanwhile: Callable[[], object] | None = None) -> None:
         """Returns when the run is to end: as asked, or because the output takes no more.
 
-        ``meanwhile`` is called about twice a second.
+        ``meanwhile`` is called once a second.
         """
-        while not self.stopper.wait_until(time.monotonic_ns() + _CHECK_INTERVAL_NS):
+        while not self.stopper.wait_until(next_moment_ns(_CHECK_INTERVAL_S)):
             if tracer.spool_errno:
                 self.stopper.stop(os.strerror(tracer.spool_errno))
             elif meanwhile:

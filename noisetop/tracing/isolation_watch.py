@@ -16,6 +16,7 @@ from noisetop.counters.isolation_changes import Changes, IsolationChange
 from noisetop.machine.isolation_settings import Settings, isolation_settings, partner
 from noisetop.machine.system import ROOT
 from noisetop.text.cpu_list import cpu_set
+from noisetop.tracing.whole_intervals import seconds_to_next
 
 _INTERVAL_S = 1.0
 _MOST = 1024
@@ -56,7 +57,7 @@ class IsolationWatch:
         return tuple(self._changes)
 
     def _run(self) -> None:
-        while not self._stop.wait(self.interval_s):
+        while not self._stop.wait(seconds_to_next(self.interval_s)):
             self._look()
 
     def _look(self) -> None:

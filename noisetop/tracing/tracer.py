@@ -383,7 +383,7 @@ class Tracer:
         self.counters.start()
         if write_names is not None:
             interval_s = _STACKS_INTERVAL_S if self.stacks else INTERVAL_S
-            self._names_writer = NamesWriter(write_names, interval_s)
+            self._names_writer = NamesWriter(write_names, self._session.announce_news, interval_s)
             self._names_writer.start()
 
     def stop_window(self) -> None:
