@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.parts.real_programs import longer, lost
+from bench.parts.real_programs import REDIS, longer, lost, result_of
+from bench.rounds import Rounds, Turn
+from bench.tools import Seen
+from bench.tools.noisetop import RECORD, Record
 from bench.workloads import Work, all_workloads, messaging, nginx, postgres, redis
 
 
@@ -43,6 +46,23 @@ def test_what_is_lost_is_against_the_periods_around() -> None:
     during, before, after = (np.array([one]) for one in (97.0, 99.0, 101.0))
     assert lost(during, before, after) == pytest.approx(0.03)
     assert longer(during, before, after) == pytest.approx(-0.03)
+
+
+def test_each_program_is_told_by_its_own_rounds() -> None:
+    tool, found = Record(), {REDIS: Rounds[Work](), "compile": Rounds[Work]()}
+    for share in (0.98, 0.99, 0.97):
+        alone, beside = Work(1_000, 100), Work(1_000 * share, 100 / share)
+        found[REDIS].add(Turn(tool.name, alone, beside, alone, Seen(0)))
+        found["compile"].add(Turn(tool.name, Work(4), Work(3), Work(4), Seen(0)))
+    result = result_of(found, [tool])
+    throughput, percentile = result.tables
+    assert throughput.columns == ("tool", REDIS, "compile")
+    assert throughput.rows == ((RECORD, "2.0 (1.0 to 3.0)", "25.0 (25.0 to 25.0)"),)
+    assert percentile.columns == ("tool", REDIS)
+    assert "3 pairs" in throughput.note
+    (target,) = result.targets
+    assert target.held
+    assert target.estimate.value == pytest.approx(0.02)
 
 
 def test_workloads_have_names_of_their_own_and_say_how_they_are_installed() -> None:
