@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bench.machine import describe_machine, machine_line
 from bench.parts import Part, PartResult, Plan, Target, all_parts, obstacle_of, run_parts
+from bench.parts.real_programs import PART as REAL_PROGRAMS
 from bench.regression import compare
 from bench.table import Table, update_document, with_interval
 from bench.tools import Setting, all_tools, missing_tools
@@ -106,7 +107,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--program",
         action="append",
-        help="of part 11 only this real program; may be repeated; default: all",
+        help=f"of part {REAL_PROGRAMS.number} only this one; may be repeated; default: all",
     )
     parser.add_argument(
         "--against",
@@ -147,6 +148,8 @@ def check_arguments(args: argparse.Namespace) -> None:
     for name in args.program or ():
         if name not in programs:
             raise UsageError(f"no program '{name}': choose from {'; '.join(programs)}")
+    if args.program and args.part and REAL_PROGRAMS.number not in args.part:
+        raise UsageError(f"--program goes with --part {REAL_PROGRAMS.number}")
     if (args.tool or args.program) and (args.publish or args.save_baseline):
         raise UsageError(
             "--publish and --save-baseline need all of them: leave out --tool and --program"

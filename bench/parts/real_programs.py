@@ -6,7 +6,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,9 +62,11 @@ class RealPrograms:
 def rounds_of(workload: Workload, plan: Plan, tools: Sequence[Tool]) -> Rounds[Work]:
     """One workload without and with each tool, in a folder of its own."""
     print(f"bench: {workload.name}", file=sys.stderr)
-    with tempfile.TemporaryDirectory(dir=plan.setting.folder) as name, ExitStack() as stack:
-        place = Place(plan.setting.cpu, plan.setting.housekeeping, Path(name))
-        work = stack.enter_context(workload.run(place))
+    cpus = plan.setting.cpu, plan.setting.housekeeping
+    with (
+        tempfile.TemporaryDirectory(dir=plan.setting.folder) as name,
+        workload.run(Place(*cpus, Path(name))) as work,
+    ):
 
         def measure() -> Work:
             time.sleep(_SETTLE_S)

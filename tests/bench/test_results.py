@@ -104,6 +104,9 @@ class TestCommandLine:
             ["--rounds", "0"],
             ["--results", "x.json"],
             ["--publish", "--tool", "perf record"],
+            ["--publish", "--program", "nginx"],
+            ["--program", "no such"],
+            ["--program", "nginx", "--part", "13"],
         ],
     )
     def test_refuses(self, argv: list[str]) -> None:
@@ -113,6 +116,7 @@ class TestCommandLine:
 
     def test_accepts(self) -> None:
         check_arguments(parse_arguments(["--quick", "--part", "1", "--part", "3"]))
+        check_arguments(parse_arguments(["--program", "nginx", "--part", "11"]))
 
     def test_results_of_another_kind(self, tmp_path: Path) -> None:
         path = tmp_path / "x.json"

@@ -29,7 +29,7 @@ def machine(root: Path) -> None:
 def changed(root: Path, files: dict[str, str], watched: int = 2) -> list[tuple[str, str, str]]:
     """What is told after these files were written, each time all of it."""
     told: list[Changes] = []
-    watch = IsolationWatch(frozenset({watched}), told.append, root, interval_s=3600)
+    watch = IsolationWatch(frozenset({watched}), told.append, root, interval_s=14 * 86_400)
     watch.open()
     tree(root, files)
     watch.close()
