@@ -44,6 +44,11 @@
 #define __TARGET_ARCH_arm64
 #endif
 
+static __always_inline struct noise_cpu *noise_states(void)
+{
+	return (void *)NOISE_STATES_ADDRESS;
+}
+
 struct noise_map;
 #define bpf_get_stackid(ctx, map, flags)                                                           \
 	((int (*)(void *, void *, u64))BPF_FUNC_get_stackid)(ctx, map, flags)

@@ -15,8 +15,8 @@ NOISE_SOURCE(csd, "ipi", FUNCTION);
 SEC("raw_tp/csd_function_entry")
 int csd_entry(u64 *ctx)
 {
-	struct noise_cpu *c = noise_this_cpu();
-	if (!ctx[1] || !c || !(c->open_levels & LEVEL_BIT(IRQ)) || !noise_wanted(c))
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (!ctx[1] || !c || !(c->open_levels & LEVEL_BIT(IRQ)))
 		return 0;
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_IRQ_CALLBACK];
 	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);

@@ -21,12 +21,12 @@ static __always_inline u64 entry_switches(struct task_struct *task)
 SEC("tp_btf/user_exit")
 int entry_begin(u64 *ctx)
 {
-	struct noise_cpu *c = noise_this_cpu();
+	struct noise_cpu *c = noise_synced_cpu();
 	if (!c)
 		return 0;
 	struct noise_entry *entry = &c->entry;
 	entry->start_ns = 0;
-	if (!noise_wanted(c) || c->tid != c->victim_tid || kernel_in_system_call())
+	if (c->tid != c->victim_tid || kernel_in_system_call())
 		return 0;
 	struct task_struct *task = (void *)bpf_get_current_task();
 	entry->tid = c->tid;

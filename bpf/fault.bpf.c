@@ -22,11 +22,9 @@ NOISE_SOURCE(asleep, "fault", NONE);
  */
 static __always_inline struct noise_cpu *fault_cpu(struct task_struct *task, bool ends)
 {
-	struct noise_cpu *c = noise_this_cpu();
+	struct noise_cpu *c = noise_synced_cpu();
 	if (!c)
 		return NULL;
-	if (c->watch != NOISE_WATCH_SYNCED)
-		noise_sync();
 	if (c->tid == BPF_CORE_READ(task, pid))
 		return c->tid == c->victim_tid ? c : NULL;
 	if (ends && noise_is_victim(task, BPF_CORE_READ(task, pid), BPF_CORE_READ(task, tgid),

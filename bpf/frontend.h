@@ -7,6 +7,7 @@
  *	NOISE_EXPORT(section)	before what only user space reads
  *	NOISE_SOURCE_ID(source)	the number of a source
  *	NOISE_FUNCTION		before a function that is rarely called
+ *	noise_states()		the states of all CPUs, by their address
  *	FIELD(pointer, field)	a field of an argument of a typed tracepoint
  *	BPF_CORE_READ() etc.	fields of everything else
  *	kernel_…()		what kernels keep in different places

@@ -23,8 +23,8 @@ SEC("tp_btf/irq_handler_entry")
 int irq_entry(u64 *ctx)
 {
 	u32 number = ctx[0];
-	struct noise_cpu *c = noise_this_cpu();
-	if (!c || irq_is_ipi(ctx) || !noise_wanted(c))
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (!c || irq_is_ipi(ctx))
 		return 0;
 	if (c->open_levels & LEVEL_BIT(IRQ))
 		noise_open(c, NOISE_LEVEL_IRQ_NESTED, irq_source, number, 0);
@@ -38,7 +38,7 @@ static __always_inline void irq_close(struct noise_cpu *c, u32 level, u64 *ctx)
 	struct irqaction *action = (void *)ctx[1];
 	u32 writer;
 	u32 flags = (int)ctx[2] == IRQ_NONE ? NOISE_FLAG_UNHANDLED : 0;
-	struct noise_event *event = noise_close(c, level, flags, &writer);
+	struct noise_event *event = noise_close(c, level, irq_source, flags, &writer);
 	if (event && noise_casts_known)
 		kernel_text_at((u64)FIELD(action, name), (u64 *)event->comm);
 	else if (event)
@@ -49,8 +49,8 @@ static __always_inline void irq_close(struct noise_cpu *c, u32 level, u64 *ctx)
 SEC("tp_btf/irq_handler_exit")
 int irq_exit(u64 *ctx)
 {
-	struct noise_cpu *c = noise_this_cpu();
-	if (!c || irq_is_ipi(ctx) || !noise_wanted(c))
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (!c || irq_is_ipi(ctx))
 		return 0;
 	if (c->open_levels & LEVEL_BIT(IRQ_NESTED))
 		irq_close(c, NOISE_LEVEL_IRQ_NESTED, ctx);

@@ -13,7 +13,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "kernel_cast.h"
+#include "noise.h"
+#include "placeholders.h"
 
 typedef __u8 u8;
 typedef __u16 u16;
@@ -183,6 +184,20 @@ struct work_struct {
 /* Global, so that the verifier looks at it once and not with each call. Numbers alone go in. */
 #define NOISE_FUNCTION __noinline
 #define FIELD(pointer, field) ((pointer)->field)
+
+/*
+ * The states of all CPUs, by CPU number. An address that the loader puts there, as a look-up takes
+ * longer than most of what a program does with the state that it finds. It reaches the programs
+ * themselves, not what they have out of line.
+ */
+static __always_inline struct noise_cpu *noise_states(void)
+{
+	struct noise_cpu *states;
+	asm("%0 = %1 ll" : "=r"(states) : "i"(NOISE_STATES_ADDRESS));
+	if (!states) /* which the compiler does not know */
+		__builtin_unreachable();
+	return states;
+}
 
 /*
  * What lies at an address, as a struct whose fields are read without a call. The loader puts the

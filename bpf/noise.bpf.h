@@ -50,47 +50,51 @@ NOISE_TRIGGER(victim_stack, victim, "thread");
 /* with no sleep that is longer than this. */
 #define NOISE_NAP_NS 1000000ull
 
-/*
- * The mask states once more what was just tested, in a form that the compiler cannot turn into one
- * that the verifier does not follow.
- */
 static __always_inline bool noise_is_watched(u32 cpu)
 {
-	if (cpu >= NOISE_MAX_CPUS)
-		return false;
-	asm volatile("" : "+r"(cpu));
-	return noise_watched_cpus[cpu & (NOISE_MAX_CPUS - 1)];
+	u64 number = noise_number(cpu);
+	return number < noise_cpu_count && noise_watched_cpus[number];
 }
 
 /* The state of a CPU, or NULL when it has none. */
 static __always_inline struct noise_cpu *noise_cpu_of(u32 cpu)
 {
-	struct noise_cpu *c = bpf_map_lookup_elem(&noise_cpus, &cpu);
+	struct noise_cpu *c = noise_state_among(noise_states(), cpu);
 	return c && c->ring_records ? c : NULL;
 }
 
 /* The same of a CPU that is watched, and has one: nothing is read of it. */
 static __always_inline struct noise_cpu *noise_watched_cpu(u32 cpu)
 {
-	return bpf_map_lookup_elem(&noise_cpus, &cpu);
+	return noise_state_among(noise_states(), cpu);
 }
 
 /*
- * The state of this CPU, or NULL when it is not watched. Which is asked first: it takes less than
- * finding the state, and on most CPUs it is all that a program does.
+ * The state of this CPU, or NULL when it is not watched. Asked of the state itself, which has the
+ * answer on its first line, beside all that the programs of a watched CPU need.
  */
 static __always_inline struct noise_cpu *noise_this_cpu(void)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	return noise_is_watched(cpu) ? noise_watched_cpu(cpu) : NULL;
+	struct noise_cpu *c = noise_state_among(noise_states(), bpf_get_smp_processor_id());
+	return c && c->watch != NOISE_WATCH_NONE ? c : NULL;
 }
 
-/* Whether what happens now can be noise: always in CPU mode, else only around a victim. */
-static __always_inline bool noise_wanted(struct noise_cpu *c)
+/* The same, once it is known what runs here. */
+static __always_inline struct noise_cpu *noise_synced_cpu(void)
 {
+	struct noise_cpu *c = noise_state_among(noise_states(), bpf_get_smp_processor_id());
+	if (!c || c->watch == NOISE_WATCH_NONE)
+		return NULL;
 	if (c->watch != NOISE_WATCH_SYNCED)
 		noise_sync();
-	return noise_victims == NOISE_VICTIMS_USERS || c->victim_tid;
+	return c;
+}
+
+/* The same where what happens now can be noise: always in CPU mode, else only around a victim. */
+static __always_inline struct noise_cpu *noise_wanting_cpu(void)
+{
+	struct noise_cpu *c = noise_synced_cpu();
+	return c && (c->victim_tid || noise_victims == NOISE_VICTIMS_USERS) ? c : NULL;
 }
 
 static __always_inline void noise_lose(struct noise_cpu *c, enum noise_loss reason)
@@ -164,7 +168,7 @@ static __always_inline void noise_account(struct noise_cpu *c, u32 level, u64 ne
  */
 NOISE_FUNCTION u32 noise_place(u32 nest, bool counted)
 {
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_find_this_cpu();
 	if (!c)
 		return NOISE_NO_PLACE;
 	if (nest >= NOISE_RINGS) {
@@ -211,7 +215,9 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 static __always_inline void noise_commit(struct noise_cpu *c, struct noise_event *event, u32 writer)
 {
 	barrier();
-	if (event && writer < NOISE_RINGS)
+	if (event && !writer)
+		WRITE_ONCE(c->rings[0].head, c->rings[0].head + 1);
+	else if (event && writer < NOISE_RINGS)
 		WRITE_ONCE(c->rings[writer].head, c->rings[writer].head + 1);
 	barrier();
 	c->writers = writer;
@@ -293,14 +299,14 @@ static __always_inline bool noise_marks_entry(struct noise_cpu *c, u32 level, u3
 typedef u64 __attribute__((may_alias)) noise_word;
 
 static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *event, u32 level,
-				       u32 flags)
+				       u8 source, u32 flags)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	u32 parent = noise_level_below(level), below = c->open_levels & ((1u << level) - 1);
 	struct noise_event last;
 	last.cpu = c->cpu;
-	last.source = frame->source;
-	last.parent_source = frame->source;
+	last.source = source;
+	last.parent_source = source;
 	last.parent_id = level == NOISE_LEVEL_THREAD ? frame->waker_cpu : 0;
 	if ((level == NOISE_LEVEL_IRQ_CALLBACK || level == NOISE_LEVEL_SOFTIRQ_CALLBACK) &&
 	    below & 1u << parent) {
@@ -328,8 +334,9 @@ static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *
  * Closes a frame as of `now_ns` and accounts its time; `closed_ns` is the closed time as of then
  * and afterwards. NULL when there is nothing to record; else noise_commit().
  */
-static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u32 level, u32 flags,
-							  u64 now_ns, u64 *closed_ns, u32 *writer)
+static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u32 level, u8 source,
+							  u32 flags, u64 now_ns, u64 *closed_ns,
+							  u32 *writer)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	u64 gross_ns = now_ns - frame->start_ns;
@@ -348,21 +355,22 @@ static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u
 	event->start_ns = frame->start_ns;
 	event->gross_ns = gross_ns;
 	event->net_ns = net_ns;
-	noise_fill(c, event, level, flags);
+	noise_fill(c, event, level, source, flags);
 	return event;
 }
 
-static __always_inline struct noise_event *noise_close(struct noise_cpu *c, u32 level, u32 flags,
-						       u32 *writer)
+static __always_inline struct noise_event *noise_close(struct noise_cpu *c, u32 level, u8 source,
+						       u32 flags, u32 *writer)
 {
 	u64 closed_ns, now_ns = noise_now(c, level, &closed_ns);
-	return noise_close_at(c, level, flags, now_ns, &closed_ns, writer);
+	return noise_close_at(c, level, source, flags, now_ns, &closed_ns, writer);
 }
 
-static __always_inline void noise_close_and_commit(struct noise_cpu *c, u32 level, u32 flags)
+static __always_inline void noise_close_and_commit(struct noise_cpu *c, u32 level, u8 source,
+						   u32 flags)
 {
 	u32 writer;
-	struct noise_event *event = noise_close(c, level, flags, &writer);
+	struct noise_event *event = noise_close(c, level, source, flags, &writer);
 	noise_commit(c, event, writer);
 }
 
@@ -381,7 +389,7 @@ static __always_inline u32 noise_user_stack(void *ctx)
 /* Records where a victim was while something else had its CPU. Out of line, as that is rare. */
 NOISE_FUNCTION int noise_record_victim(u64 start_ns, u64 gross_ns, u32 tid, u32 stack)
 {
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_find_this_cpu();
 	u32 writer;
 	if (!c)
 		return 0;
@@ -437,7 +445,7 @@ static __always_inline void noise_commit_interrupt(void *ctx, struct noise_cpu *
  */
 NOISE_FUNCTION int noise_adopt(void)
 {
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_find_this_cpu();
 	if (!c || !c->tid || c->spinning_tid != c->tid || c->softirq_flags ||
 	    c->open_levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK)) ||
 	    bpf_ktime_get_ns() - c->spinning_since_ns < NOISE_SPINS_NS)
@@ -445,9 +453,10 @@ NOISE_FUNCTION int noise_adopt(void)
 	u32 flags = NOISE_FLAG_CONTINUED | NOISE_FLAG_THREADED;
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
 	if (c->open_levels & LEVEL_BIT(WORK))
-		noise_close_and_commit(c, NOISE_LEVEL_WORK, flags);
+		noise_close_and_commit(c, NOISE_LEVEL_WORK, c->frames[NOISE_LEVEL_WORK].source,
+				       flags);
 	if (c->open_levels & LEVEL_BIT(THREAD))
-		noise_close_and_commit(c, NOISE_LEVEL_THREAD, flags);
+		noise_close_and_commit(c, NOISE_LEVEL_THREAD, thread_source, flags);
 	c->adopted_tid = c->tid;
 	c->victim_tid = c->tid;
 	/* Should what was interrupted have just read open_levels, it opens the frame again. */
@@ -459,8 +468,8 @@ static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 sourc
 				       u64 object)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
-	if (noise_victims == NOISE_VICTIMS_USERS && level >= NOISE_LEVEL_SOFTIRQ &&
-	    level < NOISE_LEVEL_NMI && !c->victim_tid)
+	if (!c->victim_tid && level >= NOISE_LEVEL_SOFTIRQ && level < NOISE_LEVEL_NMI &&
+	    noise_victims == NOISE_VICTIMS_USERS)
 		noise_adopt();
 	if (c->open_levels & 1u << level)
 		noise_lose(c, NOISE_LOSS_UNBALANCED);
@@ -493,19 +502,19 @@ static __always_inline bool noise_is_open(struct noise_cpu *c, u32 level, u32 so
 
 static __always_inline int noise_begin(u32 level, u32 source, u64 id)
 {
-	struct noise_cpu *c = noise_this_cpu();
-	if (c && noise_wanted(c))
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (c)
 		noise_open(c, level, source, id, 0);
 	return 0;
 }
 
 static __always_inline int noise_end(void *ctx, u32 level, u32 source)
 {
-	struct noise_cpu *c = noise_this_cpu();
+	struct noise_cpu *c = noise_wanting_cpu();
 	u32 writer;
-	if (!c || !noise_wanted(c) || !noise_is_open(c, level, source))
+	if (!c || !noise_is_open(c, level, source))
 		return 0;
-	struct noise_event *event = noise_close(c, level, 0, &writer);
+	struct noise_event *event = noise_close(c, level, source, 0, &writer);
 	noise_commit_interrupt(ctx, c, event, writer);
 	return 0;
 }
@@ -517,22 +526,23 @@ static __always_inline int noise_end(void *ctx, u32 level, u32 source)
 static __always_inline void noise_close_callback(struct noise_cpu *c, u64 now_ns, u64 *closed_ns)
 {
 	u32 writer;
-	struct noise_event *event =
-		noise_close_at(c, NOISE_LEVEL_IRQ_CALLBACK, 0, now_ns, closed_ns, &writer);
+	struct noise_event *event = noise_close_at(c, NOISE_LEVEL_IRQ_CALLBACK,
+						   c->frames[NOISE_LEVEL_IRQ_CALLBACK].source, 0,
+						   now_ns, closed_ns, &writer);
 	noise_commit(c, event, writer);
 }
 
 static __always_inline int noise_end_interrupt(void *ctx, u32 source)
 {
-	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c) || !noise_is_open(c, NOISE_LEVEL_IRQ, source))
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (!c || !noise_is_open(c, NOISE_LEVEL_IRQ, source))
 		return 0;
 	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
 	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK))
 		noise_close_callback(c, now_ns, &closed_ns);
 	u32 writer;
 	struct noise_event *event =
-		noise_close_at(c, NOISE_LEVEL_IRQ, 0, now_ns, &closed_ns, &writer);
+		noise_close_at(c, NOISE_LEVEL_IRQ, source, 0, now_ns, &closed_ns, &writer);
 	noise_commit_interrupt(ctx, c, event, writer);
 	return 0;
 }
@@ -560,8 +570,8 @@ static __always_inline u32 noise_callback_level(struct noise_cpu *c)
 
 static __always_inline int noise_begin_callback(u32 source, u64 function, u64 object)
 {
-	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c))
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (!c)
 		return 0;
 	/* Interrupts are the many: their place is known when this is compiled. */
 	if (c->open_levels & LEVEL_BIT(IRQ))
@@ -573,17 +583,17 @@ static __always_inline int noise_begin_callback(u32 source, u64 function, u64 ob
 
 static __always_inline int noise_end_callback(u32 source)
 {
-	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c))
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (!c)
 		return 0;
 	if (c->open_levels & LEVEL_BIT(IRQ)) {
 		if (noise_is_open(c, NOISE_LEVEL_IRQ_CALLBACK, source))
-			noise_close_and_commit(c, NOISE_LEVEL_IRQ_CALLBACK, 0);
+			noise_close_and_commit(c, NOISE_LEVEL_IRQ_CALLBACK, source, 0);
 		return 0;
 	}
 	u32 level = noise_callback_level(c);
 	if (noise_is_open(c, level, source))
-		noise_close_and_commit(c, level, 0);
+		noise_close_and_commit(c, level, source, 0);
 	return 0;
 }
 

@@ -39,8 +39,8 @@ SEC("tp_btf/softirq_raise")
 int softirq_raise(u64 *ctx)
 {
 	u32 vector = ctx[0];
-	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c) || vector >= NOISE_SOFTIRQS)
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (!c || vector >= NOISE_SOFTIRQS)
 		return 0;
 	noise_word *raiser = softirq_raiser_of(c, vector);
 	if (*raiser)
@@ -54,8 +54,8 @@ SEC("tp_btf/softirq_entry")
 int softirq_entry(u64 *ctx)
 {
 	u32 vector = ctx[0];
-	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c) || vector >= NOISE_SOFTIRQS)
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (!c || vector >= NOISE_SOFTIRQS)
 		return 0;
 	/* Cleared at once: an interrupt that raises it from now on has it run once more. */
 	noise_word *raiser = softirq_raiser_of(c, vector), raised = *raiser;

@@ -30,6 +30,8 @@ const volatile enum noise_victims noise_victims;
 const volatile noise_u32 noise_victim_tgid;
 const volatile noise_u64 noise_victim_cgroup;
 const volatile noise_u32 noise_victim_cgroup_level;
+/* CPUs that have a state: those with a number below it. At most NOISE_MAX_CPUS. */
+const volatile noise_u32 noise_cpu_count;
 /* By CPU number. */
 const volatile bool noise_watched_cpus[NOISE_MAX_CPUS];
 /* The word of a CPU mask that holds all watched CPUs, and their bits in it; 0: no such word. */
@@ -56,7 +58,10 @@ const volatile noise_u64 noise_tick_function;
 /* Time the page faults of victims. */
 const volatile bool noise_traces_faults;
 
-/* By CPU number, mapped into user space. Made larger by the loader. */
+/*
+ * The states of all CPUs, by CPU number, as the only value: see noise_states(). Mapped into user
+ * space, and made by the loader.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -149,6 +154,48 @@ struct {
 
 #endif
 
+/*
+ * The number of a CPU in a register of its own, in full: what is compared there is what the verifier
+ * knows about it from then on.
+ */
+static __always_inline u64 noise_number(u32 cpu)
+{
+	u64 number = cpu;
+	asm volatile("" : "+r"(number));
+	return number;
+}
+
+/*
+ * The state of a CPU among those of all, or NULL when there is none. As one address: the compiler
+ * would add its two parts anew for each field.
+ */
+static __always_inline struct noise_cpu *noise_state_among(struct noise_cpu *states, u32 cpu)
+{
+	u64 number = noise_number(cpu);
+	if (!states || number >= noise_cpu_count)
+		return NULL;
+	struct noise_cpu *c = states + number;
+	asm volatile("" : "+r"(c));
+	if (!c) /* which the compiler does not know */
+		__builtin_unreachable();
+	return c;
+}
+
+/* The state of a CPU, or NULL when it has none, for functions out of line: see noise_states(). */
+static __always_inline struct noise_cpu *noise_find_cpu(u32 cpu)
+{
+	u32 first = 0;
+	struct noise_cpu *states = bpf_map_lookup_elem(&noise_cpus, &first);
+	struct noise_cpu *c = noise_state_among(states, cpu);
+	return c && c->ring_records ? c : NULL;
+}
+
+/* The same of this CPU. */
+static __always_inline struct noise_cpu *noise_find_this_cpu(void)
+{
+	return noise_find_cpu(bpf_get_smp_processor_id());
+}
+
 /* `typed`: the task is one whose fields are read without a helper. */
 static __always_inline bool noise_in_victim_cgroup(struct task_struct *task, bool typed)
 {
@@ -194,8 +241,7 @@ static __always_inline bool noise_is_victim_on(struct noise_cpu *c, struct task_
  */
 NOISE_FUNCTION int noise_sync(void)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	struct noise_cpu *c = bpf_map_lookup_elem(&noise_cpus, &cpu);
+	struct noise_cpu *c = noise_find_this_cpu();
 	if (!c)
 		return 0;
 	struct task_struct *task = (void *)bpf_get_current_task();

@@ -47,8 +47,8 @@ SEC("tp_btf/workqueue_execute_start")
 int work_entry(u64 *ctx)
 {
 	struct work_struct *work = (void *)ctx[0];
-	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c) || work_is_of_victim(c))
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (!c || work_is_of_victim(c))
 		return 0;
 	struct trigger trigger = {
 		.object = (u64)work,
@@ -67,14 +67,14 @@ int work_entry(u64 *ctx)
 SEC("tp_btf/workqueue_execute_end")
 int work_exit(u64 *ctx)
 {
-	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c))
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (!c)
 		return 0;
 	if (c->open_levels & LEVEL_BIT(SOFTIRQ))
 		return noise_end_callback(work_source);
 	/* Began before its worker was watched: part of the thread's own time. */
 	if (c->open_levels & LEVEL_BIT(WORK) && c->frames[NOISE_LEVEL_WORK].source == work_source)
-		noise_close_and_commit(c, NOISE_LEVEL_WORK, NOISE_FLAG_THREADED);
+		noise_close_and_commit(c, NOISE_LEVEL_WORK, work_source, NOISE_FLAG_THREADED);
 	return 0;
 }
 
@@ -102,7 +102,7 @@ static __always_inline u8 thread_softirq_flags(const char *comm)
  */
 NOISE_FUNCTION int thread_suspend(void)
 {
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_find_this_cpu();
 	struct task_struct *prev = (void *)bpf_get_current_task();
 	if (!c)
 		return 0;
@@ -120,9 +120,10 @@ NOISE_FUNCTION int thread_suspend(void)
 			state->callback_object = callback->object;
 		}
 		if (called)
-			noise_close_and_commit(c, NOISE_LEVEL_SOFTIRQ_CALLBACK,
+			noise_close_and_commit(c, NOISE_LEVEL_SOFTIRQ_CALLBACK, callback->source,
 					       NOISE_FLAG_CONTINUED);
-		noise_close_and_commit(c, NOISE_LEVEL_SOFTIRQ, NOISE_FLAG_CONTINUED);
+		noise_close_and_commit(c, NOISE_LEVEL_SOFTIRQ, softirq_source,
+				       NOISE_FLAG_CONTINUED);
 		c->open_levels &= ~softirq;
 	}
 	if (c->open_levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK))) {
@@ -135,7 +136,7 @@ NOISE_FUNCTION int thread_suspend(void)
 /* The reverse, unless it delays no victim any more. */
 NOISE_FUNCTION int thread_resume(u32 tid)
 {
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_find_this_cpu();
 	struct noise_task *state = c ? task_state(c, tid, false) : NULL;
 	if (!state || !state->softirq)
 		return 0;
@@ -180,7 +181,7 @@ static __always_inline void thread_delayed(u64 *ctx, struct noise_cpu *c, struct
 /* Records where the victim waits that had to wait for long: it is not there to be asked. */
 NOISE_FUNCTION int thread_record_victim(u64 start_ns, u64 gross_ns, u32 tid)
 {
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_find_this_cpu();
 	struct noise_task *state = c ? task_state(c, tid, false) : NULL;
 	if (!state || !state->wait || state->wait_cpu != c->cpu || !state->user_stack)
 		return 0;
@@ -194,7 +195,8 @@ static __always_inline void thread_leave(u64 *ctx, struct noise_cpu *c, struct t
 	u32 writer, flags = NOISE_FLAG_CONTINUED | NOISE_FLAG_THREADED;
 	struct noise_event *event;
 	if (c->open_levels & LEVEL_BIT(WORK)) {
-		event = noise_close_at(c, NOISE_LEVEL_WORK, flags, now_ns, &closed_ns, &writer);
+		event = noise_close_at(c, NOISE_LEVEL_WORK, c->frames[NOISE_LEVEL_WORK].source,
+				       flags, now_ns, &closed_ns, &writer);
 		noise_commit(c, event, writer);
 	}
 	if (!(c->open_levels & LEVEL_BIT(THREAD))) {
@@ -204,7 +206,8 @@ static __always_inline void thread_leave(u64 *ctx, struct noise_cpu *c, struct t
 	}
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
 	flags = NOISE_FLAG_THREADED | (frame->object >> 32);
-	event = noise_close_at(c, NOISE_LEVEL_THREAD, flags, now_ns, &closed_ns, &writer);
+	event = noise_close_at(c, NOISE_LEVEL_THREAD, thread_source, flags, now_ns, &closed_ns,
+			       &writer);
 	u64 start_ns = frame->start_ns, gross_ns = 0;
 	if (event) {
 		event->victim_tid = frame->object;
@@ -222,7 +225,7 @@ static __always_inline void thread_leave(u64 *ctx, struct noise_cpu *c, struct t
  */
 NOISE_FUNCTION int thread_resync(void)
 {
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_find_this_cpu();
 	struct task_struct *prev = (void *)bpf_get_current_task();
 	u32 tid = BPF_CORE_READ(prev, pid);
 	if (!c)

@@ -28,8 +28,8 @@ static __always_inline void hrtimer_begin_at(struct noise_cpu *c, u32 level, str
 static __always_inline int hrtimer_begin(u64 *ctx)
 {
 	struct hrtimer *timer = (void *)ctx[0];
-	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c))
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (!c)
 		return 0;
 	if (c->open_levels & LEVEL_BIT(IRQ))
 		hrtimer_begin_at(c, NOISE_LEVEL_IRQ_CALLBACK, timer);
@@ -60,17 +60,18 @@ static __always_inline void hrtimer_end_at(struct noise_cpu *c, u32 level, u64 *
 	asm volatile("" : "+r"(address)); /* else the frame's is read through, which has no type */
 	if (!noise_has_open(c, level, hrtimer_source) || frame->object != address)
 		return;
+	u8 source = hrtimer_source;
 	if (hrtimer_serves_wheel(c, frame, timer)) {
-		frame->source = timer_wheel_source;
+		source = timer_wheel_source;
 		frame->id = 0;
 	}
-	noise_close_and_commit(c, level, 0);
+	noise_close_and_commit(c, level, source, 0);
 }
 
 static __always_inline int hrtimer_end(u64 *ctx)
 {
-	struct noise_cpu *c = noise_this_cpu();
-	if (!c || !noise_wanted(c))
+	struct noise_cpu *c = noise_wanting_cpu();
+	if (!c)
 		return 0;
 	if (c->open_levels & LEVEL_BIT(IRQ))
 		hrtimer_end_at(c, NOISE_LEVEL_IRQ_CALLBACK, ctx);

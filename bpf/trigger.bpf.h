@@ -71,7 +71,7 @@ static __always_inline bool trigger_has_name(struct noise_cpu *c, u32 tid, const
 /* Emits the name of a task, unless this CPU has emitted the same name lately. Whether it did. */
 NOISE_FUNCTION int trigger_emit_one_name(u64 address)
 {
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_find_this_cpu();
 	struct task_struct *task = (void *)address;
 	u64 comm[2] = {};
 	if (!c)

@@ -127,8 +127,8 @@ static __always_inline void wait_forget_waker(struct noise_task *state)
  */
 static __noinline int wait_move(struct task_struct *task, u32 from, u32 to)
 {
-	struct noise_cpu *here = noise_cpu_of(bpf_get_smp_processor_id());
-	struct noise_cpu *target = noise_cpu_of(to);
+	struct noise_cpu *here = noise_find_this_cpu();
+	struct noise_cpu *target = noise_find_cpu(to);
 	if (!task || !here || !target)
 		return 0;
 	u32 tid = FIELD(task, pid);

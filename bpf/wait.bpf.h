@@ -87,7 +87,7 @@ static __always_inline void wait_end_on(struct noise_cpu *c, struct noise_task *
 					u64 until_ns, u32 cpu, u32 flags)
 {
 	u32 writer, wait = state->wait - 1;
-	struct noise_cpu *waited = state->wait_cpu == c->cpu ? c : noise_cpu_of(state->wait_cpu);
+	struct noise_cpu *waited = state->wait_cpu == c->cpu ? c : noise_find_cpu(state->wait_cpu);
 	if (waited)
 		wait_leave(waited, state);
 	state->wait = 0;

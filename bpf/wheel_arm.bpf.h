@@ -88,10 +88,10 @@ static __always_inline int wheel_arm(struct noise_cpu *c, struct task_struct *cu
  */
 static __always_inline void wheel_arm_tell(struct timer_list *timer)
 {
-	struct noise_cpu *c = noise_this_cpu();
+	struct noise_cpu *c = noise_wanting_cpu();
 	u32 cpu = FIELD(timer, flags) & TIMER_CPUMASK;
 	struct noise_cpu *armed_on = noise_is_watched(cpu) ? noise_cpu_of(cpu) : NULL;
-	if (!c || !noise_wanted(c) || !armed_on)
+	if (!c || !armed_on)
 		return;
 	struct noise_trigger *place = wheel_arm_place(c, armed_on, (u64)timer);
 	if (!place || place->object != (u64)timer)

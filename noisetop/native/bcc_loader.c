@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "libbpf_log.h"
+#include "map_creation.h"
 #include "skeleton.h"
 
 #define LOG_BYTES (1u << 20)
@@ -27,39 +28,24 @@ static int create_rodata(struct bpf_map *map)
 		bpf_map_create(BPF_MAP_TYPE_ARRAY, "noise_rodata", sizeof(key), bytes, 1, &options);
 	if (fd < 0)
 		return -errno;
-	if (bpf_map_update_elem(fd, &key, value, BPF_ANY) || bpf_map_freeze(fd)) {
-		int err = -errno;
-		close(fd);
-		return err;
-	}
-	return fd;
-}
-
-static int create_map(struct bpf_map *map)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = bpf_map__map_flags(map));
-	int fd = bpf_map_create(bpf_map__type(map), bpf_map__name(map), bpf_map__key_size(map),
-				bpf_map__value_size(map), bpf_map__max_entries(map), &options);
-	return fd < 0 ? -errno : fd;
+	bool failed = bpf_map_update_elem(fd, &key, value, BPF_ANY) || bpf_map_freeze(fd);
+	int err = failed ? -errno : bpf_map__reuse_fd(map, fd);
+	close(fd);
+	return err;
 }
 
 /* The other constants are read by user space only, from the object itself. */
 int bcc_loader__create_maps(struct bcc_loader *loader)
 {
-	struct bpf_map *map;
+	struct bpf_map *map, *rodata = loader->skeleton->maps.rodata;
+	int err = create_rodata(rodata);
 	bpf_object__for_each_map(map, loader->skeleton->obj)
 	{
 		bool internal = bpf_map__initial_value(map, &(size_t){0});
-		if (internal && map != loader->skeleton->maps.rodata)
-			continue;
-		int fd = internal ? create_rodata(map) : create_map(map);
-		int err = fd < 0 ? fd : bpf_map__reuse_fd(map, fd);
-		if (fd >= 0)
-			close(fd);
-		if (err)
-			return err;
+		if (!err && !internal && bpf_map__fd(map) < 0)
+			err = map_creation__create(map);
 	}
-	return 0;
+	return err;
 }
 
 struct bcc_program *bcc_loader__program(struct bcc_loader *loader, const struct bpf_program *wanted)

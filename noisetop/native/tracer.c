@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "btf_resolved.h"
+#include "cpu_states.h"
 #include "kernel_casts.h"
 #include "kernel_hooks.h"
 #include "libbpf_log.h"
@@ -68,6 +69,7 @@ static void configure_watched(struct tracer *t)
 	const uint32_t *cpus = t->rings.cpus;
 	uint32_t word = cpus[0] / 64;
 	uint64_t bits = 0;
+	rodata->noise_cpu_count = rings__states(&t->rings);
 	for (size_t i = 0; i < t->rings.watched_count; i++)
 		rodata->noise_watched_cpus[cpus[i]] = true;
 	for (size_t i = 0; i < t->rings.watched_count; i++) {
@@ -138,7 +140,9 @@ static int configure_maps(struct tracer *t)
 	if (!err && t->config.stacks)
 		err = bpf_map__set_max_entries(skeleton->maps.noise_user_stacks, USER_STACKS);
 	if (!err)
-		err = bpf_map__set_max_entries(skeleton->maps.noise_cpus, rings__states(&t->rings));
+		err = cpu_states__create(skeleton->maps.noise_cpus, rings__states(&t->rings));
+	if (!err && !t->config.compiled)
+		err = cpu_states__place(skeleton->maps.noise_cpus, skeleton->obj);
 	if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.noise_records,
 					       rings__capacity(&t->rings));

@@ -126,6 +126,7 @@ def translation_unit_text(
         *(f"#define NOISE_LACKS_{struct}_{member}" for struct, member in sorted(lacking)),
         *_constants(unit),
         *(f"#define {name} {_map(fd)}" for name, fd in unit.maps.items()),
+        f"#define NOISE_STATES_ADDRESS {_only_value(unit.maps['noise_cpus'])}",
         *(f"#define {name}_source_id {number}" for name, number in unit.source_ids.items()),
         *(f"#define {name} linux_{name}" for name in names),
         '#include "frontend.h"',
@@ -141,6 +142,11 @@ def _map(descriptor: int) -> str:
     return f"(*(struct noise_map *)bpf_pseudo_fd(1, {descriptor}))"
 
 
+def _only_value(descriptor: int) -> str:
+    """The address of the only value of an array, as libbpf makes it of .rodata."""
+    return f"bpf_pseudo_fd(2, {descriptor})"
+
+
 def _constants(unit: TranslationUnit) -> Iterator[str]:
     own = _preempt_count(unit.per_cpu)
     for name, value in unit.knobs.items():
@@ -149,8 +155,7 @@ def _constants(unit: TranslationUnit) -> Iterator[str]:
         if isinstance(value, tuple):
             offset, size = value
             pointer = f"(const volatile noise_u{8 * size} *)"
-            # 2: the address of the only value of an array, as libbpf makes it of .rodata
-            place = f"bpf_pseudo_fd(2, {unit.constants}) + {offset}"
+            place = f"{_only_value(unit.constants)} + {offset}"
             yield f"#define {name} ({pointer}({place}))"
         elif value < 0:
             yield f"static const long long {name} = {value}ll;"

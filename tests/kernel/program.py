@@ -112,6 +112,15 @@ def held(pid: int | str = "[0-9]*", kind: str = "prog") -> set[int]:
     return found
 
 
+def own_code(pid: int, name: str) -> str:
+    """The code of a program that a process holds as the kernel runs it, without the functions that
+    it has out of line."""
+    texts = [bpftool("prog", "dump", "xlated", "id", str(number)) for number in held(pid)]
+    (text,) = [text for text in texts if text.startswith(f"int {name}(")]
+    own, *_others = re.split(r"(?m)^\w.*\):$", text)[1:]
+    return own
+
+
 def is_loaded_by(pid: int) -> bool:
     """Whether a process has a program of ours in the kernel."""
     mine = held(pid)

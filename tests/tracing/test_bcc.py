@@ -78,6 +78,7 @@ def test_knobs_and_maps_are_written_out(unit: TranslationUnit) -> None:
     watched = "((const volatile noise_u8 *)(bpf_pseudo_fd(2, 9) + 64))"
     assert f"#define noise_watched_cpus {watched}\n" in text
     assert "#define noise_cpus (*(struct noise_map *)bpf_pseudo_fd(1, 7))\n" in text
+    assert "#define NOISE_STATES_ADDRESS bpf_pseudo_fd(2, 7)\n" in text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Numbers that the programs hold until the loader puts in what it alone knows. */
+#ifndef NOISETOP_PLACEHOLDERS_H
+#define NOISETOP_PLACEHOLDERS_H
+
+/* Called in place of the kernel's bpf_rdonly_cast(): see noisetop/native/kernel_casts.h. */
+#define NOISE_CAST_CALL 0x6e6f6973
+
+/* The address of the states of all CPUs: see noisetop/native/cpu_states.h. */
+#define NOISE_STATES_ADDRESS 0x6e6f6973746174
+
+#endif

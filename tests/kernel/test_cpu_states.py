@@ -1,0 +1,26 @@
+"""The state of a CPU, which every program asks for first: found by its address, not looked up."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from noisetop.machine import system
+from noisetop.tracing.target import Target
+from noisetop.tracing.tracer import Tracer
+from tests.kernel.program import own_code
+
+pytestmark = pytest.mark.kernel
+
+LOOK_UP = re.compile(r"= map\[id:\d+\]$", re.MULTILINE)
+ADDRESS = re.compile(r"= map\[id:\d+\]\[0\]\+0$", re.MULTILINE)
+
+
+@pytest.mark.parametrize(("program", "look_ups"), [("softirq_entry", 0), ("softirq_exit", 1)])
+def test_only_the_place_of_a_record_is_looked_up(program: str, look_ups: int) -> None:
+    with Tracer(Target(system.online_cpus()), samples_cost=False):
+        code = own_code(os.getpid(), program)
+    assert len(LOOK_UP.findall(code)) == look_ups
+    assert ADDRESS.search(code)
