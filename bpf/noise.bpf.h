@@ -82,10 +82,8 @@ static __always_inline struct noise_cpu *noise_this_cpu(void)
 /* The same, once it is known what runs here. */
 static __always_inline struct noise_cpu *noise_synced_cpu(void)
 {
-	struct noise_cpu *c = noise_state_among(noise_states(), bpf_get_smp_processor_id());
-	if (!c || c->watch == NOISE_WATCH_NONE)
-		return NULL;
-	if (c->watch != NOISE_WATCH_SYNCED)
+	struct noise_cpu *c = noise_this_cpu();
+	if (c && c->watch != NOISE_WATCH_SYNCED)
 		noise_sync();
 	return c;
 }
@@ -193,6 +191,20 @@ NOISE_FUNCTION u32 noise_place(u32 nest, bool counted)
 	return index;
 }
 
+/* The group of a record by its place in the array of all, or NULL. */
+static __always_inline struct noise_group *noise_group_of(u32 index)
+{
+	u32 group = index / NOISE_GROUP_RECORDS;
+	return bpf_map_lookup_elem(&noise_records, &group);
+}
+
+/* By writing into those that follow the first one; nothing is in them. */
+static __always_inline void noise_fetch_group(struct noise_group *group)
+{
+	for (u32 i = 1; i < NOISE_GROUP_RECORDS; i++)
+		WRITE_ONCE(group->records[i].flags, 0);
+}
+
 /*
  * Where a writer puts its record, or NULL and, for an interval, a count. Pair with noise_commit()
  * in either case.
@@ -204,12 +216,18 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 	*writer = nest;
 	c->writers = nest + 1;
 	barrier();
-	u64 head = c->rings[0].head;
+	u64 head = c->rings[0].head, taken = head - c->rings[0].tail_seen;
 	u32 records = c->ring_records;
 	u32 index = c->first_record + (head & (records - 1));
-	if (nest || head - c->rings[0].tail_seen >= records)
+	if (nest || taken >= records)
 		index = noise_place(nest, counted);
-	return bpf_map_lookup_elem(&noise_records, &index);
+	struct noise_group *group = noise_group_of(index);
+	if (!group)
+		return NULL;
+	u32 place = index % NOISE_GROUP_RECORDS;
+	if (!place && !nest && taken + NOISE_GROUP_RECORDS <= records)
+		noise_fetch_group(group);
+	return &group->records[place];
 }
 
 static __always_inline void noise_commit(struct noise_cpu *c, struct noise_event *event, u32 writer)

@@ -174,6 +174,16 @@ struct noise_event {
 	noise_u8 flags;         /* enum noise_flag */
 };
 
+/*
+ * Records whose lines are fetched at once, when the first of them is written: another CPU has read
+ * each since it was last written, and to wait for four takes as long as to wait for one.
+ */
+#define NOISE_GROUP_RECORDS 4
+
+struct noise_group {
+	struct noise_event records[NOISE_GROUP_RECORDS];
+};
+
 /* The name of a task and what it belongs to. Shares the place of source and flags with noise_event. */
 struct noise_task_name {
 	noise_u64 time_ns;     /* CLOCK_MONOTONIC */

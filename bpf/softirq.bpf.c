@@ -7,7 +7,8 @@ NOISE_SOURCE(tasklet, "softirq", FUNCTION);
 
 /*
  * The place of a struct noise_raiser, 0 where nobody is. A word, as what is written is read soon
- * after. The mask states what was tested before: see noise_is_watched().
+ * after. The mask states once more what was tested before, as the compiler may have tested another
+ * register than it uses.
  */
 static __always_inline noise_word *softirq_raiser_of(struct noise_cpu *c, u32 vector)
 {

@@ -75,7 +75,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct noise_event);
+	__type(value, struct noise_group);
 } noise_records SEC(".maps");
 
 struct {

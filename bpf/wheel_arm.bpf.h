@@ -30,7 +30,8 @@ static __always_inline struct noise_trigger *wheel_arm_place(struct noise_cpu *c
 	u32 index = armed_on->first_record + armed_on->ring_records +
 		    (NOISE_RINGS - 1) * NOISE_NESTED_RECORDS;
 	index += READ_ONCE(c->number) * 0x9e3779b97f4a7c15ull >> (64 - NOISE_WHEEL_ARMS_BITS);
-	return bpf_map_lookup_elem(&noise_records, &index);
+	struct noise_group *group = noise_group_of(index);
+	return group ? (void *)&group->records[index % NOISE_GROUP_RECORDS] : NULL;
 }
 
 /* Records who armed a timer, from the place where that waits, on this CPU. */

@@ -8,7 +8,14 @@
 
 #include "map_memory.h"
 
+/* Ring of a CPU from which only triggers come: 256 KiB, 80,000 triggers/s. */
+#define TRIGGER_RECORDS 4096
+
 _Static_assert(sizeof(struct noise_event) == 64, "one event is one cache line");
+_Static_assert(TRIGGER_RECORDS % NOISE_GROUP_RECORDS == 0 &&
+		       NOISE_NESTED_RECORDS % NOISE_GROUP_RECORDS == 0 &&
+		       NOISE_WHEEL_ARMS % NOISE_GROUP_RECORDS == 0,
+	       "a group lies in one ring");
 _Static_assert(sizeof(struct noise_cpu) % 64 == 0, "states of two CPUs share no cache line");
 _Static_assert(offsetof(struct noise_cpu, tails) % 64 == 0,
 	       "what user space writes is on a line of its own");
@@ -18,9 +25,6 @@ _Static_assert(offsetof(struct noise_event, tid) % 8 == 0 &&
 		       offsetof(struct noise_cpu, victim_tid) ==
 			       offsetof(struct noise_cpu, tid) + sizeof(noise_u32),
 	       "what the programs copy as a word is one");
-
-/* Ring of a CPU from which only triggers come: 256 KiB, 80,000 triggers/s. */
-#define TRIGGER_RECORDS 4096
 
 int rings__init(struct rings *rings, const uint32_t *cpus, size_t watched_count, size_t cpu_count,
 		uint32_t watched_records)

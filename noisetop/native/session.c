@@ -153,8 +153,9 @@ static int session_init(PyObject *self, PyObject *args, PyObject *kwargs)
 		    &wakeup, &left_out, &stacks, &faults, &entries, &compiled, &config.ring_records,
 		    &config.drain.spool_fd, &config.drain.cpu, &interval_ns, &limit))
 		return -1;
-	if (session->opened || config.ring_records & (config.ring_records - 1)) {
-		PyErr_SetString(PyExc_ValueError, "ring_records must be a power of two");
+	if (session->opened || config.ring_records < NOISE_GROUP_RECORDS ||
+	    config.ring_records & (config.ring_records - 1)) {
+		PyErr_SetString(PyExc_ValueError, "ring_records must be a power of two from 4 on");
 		return -1;
 	}
 	config.victim_cgroup = cgroup;

@@ -145,7 +145,7 @@ static int configure_maps(struct tracer *t)
 		err = cpu_states__place(skeleton->maps.noise_cpus, skeleton->obj);
 	if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.noise_records,
-					       rings__capacity(&t->rings));
+					       rings__capacity(&t->rings) / NOISE_GROUP_RECORDS);
 	return err;
 }
 
