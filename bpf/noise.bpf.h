@@ -224,6 +224,8 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 	struct noise_group *group = noise_group_of(index);
 	if (!group)
 		return NULL;
+	/* Linux 5.10 forgets what it knows of a number that waits on the stack. */
+	asm volatile("" : "+r"(index));
 	u32 place = index % NOISE_GROUP_RECORDS;
 	if (!place && !nest && taken + NOISE_GROUP_RECORDS <= records)
 		noise_fetch_group(group);
@@ -233,10 +235,13 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 static __always_inline void noise_commit(struct noise_cpu *c, struct noise_event *event, u32 writer)
 {
 	barrier();
-	if (event && !writer)
+	if (event && !writer) {
 		WRITE_ONCE(c->rings[0].head, c->rings[0].head + 1);
-	else if (event && writer < NOISE_RINGS)
-		WRITE_ONCE(c->rings[writer].head, c->rings[writer].head + 1);
+	} else if (event) { /* what has a place has a ring; the mask tells the verifier */
+		asm volatile("" : "+r"(writer));
+		struct noise_ring *ring = &c->rings[writer & (NOISE_RINGS - 1)];
+		WRITE_ONCE(ring->head, ring->head + 1);
+	}
 	barrier();
 	c->writers = writer;
 }
