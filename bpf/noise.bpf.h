@@ -224,8 +224,6 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 	struct noise_group *group = noise_group_of(index);
 	if (!group)
 		return NULL;
-	/* Linux 5.10 forgets what it knows of a number that waits on the stack. */
-	asm volatile("" : "+r"(index));
 	u32 place = index % NOISE_GROUP_RECORDS;
 	if (!place && !nest && taken + NOISE_GROUP_RECORDS <= records)
 		noise_fetch_group(group);
