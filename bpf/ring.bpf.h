@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Where this CPU puts its records, and what it counts where there is no place for one. */
+#ifndef NOISETOP_RING_BPF_H
+#define NOISETOP_RING_BPF_H
+
+#include "state.bpf.h"
+
+static __always_inline void noise_lose(struct noise_cpu *c, enum noise_loss reason)
+{
+	__sync_fetch_and_add(&c->losses[reason], 1);
+}
+
+/* No place for a record. Beyond the end of the array, so that a look-up finds nothing. */
+#define NOISE_NO_PLACE 0xffffffffu
+
+/*
+ * The place of the next record of a writer that interrupted another one, or that finds the first
+ * ring full as far as it knew; else a count. Out of line, as that is rare.
+ */
+NOISE_FUNCTION u32 noise_place(u32 nest, bool counted)
+{
+	struct noise_cpu *c = noise_find_this_cpu();
+	if (!c)
+		return NOISE_NO_PLACE;
+	if (nest >= NOISE_RINGS) {
+		if (counted)
+			noise_lose(c, NOISE_LOSS_NESTING);
+		return NOISE_NO_PLACE;
+	}
+	struct noise_ring *ring = &c->rings[nest];
+	u32 records = nest ? NOISE_NESTED_RECORDS : c->ring_records;
+	u64 head = ring->head;
+	if (head - ring->tail_seen >= records) {
+		ring->tail_seen = READ_ONCE(c->tails[nest]);
+		if (head - ring->tail_seen >= records) {
+			if (counted)
+				noise_lose(c, NOISE_LOSS_RING_FULL);
+			return NOISE_NO_PLACE;
+		}
+	}
+	u32 index = c->first_record + (head & (records - 1));
+	if (nest)
+		index += c->ring_records + (nest - 1) * NOISE_NESTED_RECORDS;
+	return index;
+}
+
+/* The group of a record by its place in the array of all, or NULL. */
+static __always_inline struct noise_group *noise_group_of(u32 index)
+{
+	u32 group = index / NOISE_GROUP_RECORDS;
+	return bpf_map_lookup_elem(&noise_records, &group);
+}
+
+/* By writing into those that follow the first one; nothing is in them. */
+static __always_inline void noise_fetch_group(struct noise_group *group)
+{
+	for (u32 i = 1; i < NOISE_GROUP_RECORDS; i++)
+		WRITE_ONCE(group->records[i].flags, 0);
+}
+
+/*
+ * Where a writer puts its record, or NULL and, for an interval, a count. Pair with noise_commit()
+ * in either case.
+ */
+static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 *writer,
+						       bool counted)
+{
+	u32 nest = c->writers;
+	*writer = nest;
+	c->writers = nest + 1;
+	barrier();
+	u64 head = c->rings[0].head, taken = head - c->rings[0].tail_seen;
+	u32 records = c->ring_records;
+	u32 index = c->first_record + (head & (records - 1));
+	if (nest || taken >= records)
+		index = noise_place(nest, counted);
+	struct noise_group *group = noise_group_of(index);
+	if (!group)
+		return NULL;
+	u32 place = index % NOISE_GROUP_RECORDS;
+	if (!place && !nest && taken + NOISE_GROUP_RECORDS <= records)
+		noise_fetch_group(group);
+	return &group->records[place];
+}
+
+static __always_inline void noise_commit(struct noise_cpu *c, struct noise_event *event, u32 writer)
+{
+	barrier();
+	if (event && !writer) {
+		WRITE_ONCE(c->rings[0].head, c->rings[0].head + 1);
+	} else if (event) { /* what has a place has a ring; the mask tells the verifier */
+		asm volatile("" : "+r"(writer));
+		struct noise_ring *ring = &c->rings[writer & (NOISE_RINGS - 1)];
+		WRITE_ONCE(ring->head, ring->head + 1);
+	}
+	barrier();
+	c->writers = writer;
+}
+
+/*
+ * Has the line of the next record fetched, which was read on another CPU since it was last written.
+ * What comes until the record is written takes longer than that.
+ */
+static __always_inline void noise_fetch(struct noise_cpu *c)
+{
+	u32 writer;
+	struct noise_event *event = noise_claim(c, &writer, false);
+	if (event)
+		event->flags = 0;
+	noise_commit(c, NULL, writer);
+}
+
+/* Records what is no interval of a frame. */
+static __always_inline void noise_record(struct noise_cpu *c, const struct noise_event *what)
+{
+	u32 writer;
+	struct noise_event *event = noise_claim(c, &writer, true);
+	if (event)
+		*event = *what;
+	noise_commit(c, event, writer);
+}
+
+#endif
