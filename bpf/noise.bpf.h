@@ -386,8 +386,6 @@ static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 sourc
 	frame->waker_cpu = 0;
 	frame->marked = 0;
 	c->open_levels |= 1u << level;
-	if (level == NOISE_LEVEL_IRQ)
-		noise_fetch(c);
 	/* Last, so that setting up the frame is not counted as part of it. */
 	frame->start_ns = noise_now(c, level, &frame->closed_ns);
 }

@@ -97,19 +97,6 @@ static __always_inline void noise_commit(struct noise_cpu *c, struct noise_event
 	c->writers = writer;
 }
 
-/*
- * Has the line of the next record fetched, which was read on another CPU since it was last written.
- * What comes until the record is written takes longer than that.
- */
-static __always_inline void noise_fetch(struct noise_cpu *c)
-{
-	u32 writer;
-	struct noise_event *event = noise_claim(c, &writer, false);
-	if (event)
-		event->flags = 0;
-	noise_commit(c, NULL, writer);
-}
-
 /* Records what is no interval of a frame. */
 static __always_inline void noise_record(struct noise_cpu *c, const struct noise_event *what)
 {
