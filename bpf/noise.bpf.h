@@ -206,7 +206,7 @@ static __always_inline bool noise_marks_entry(struct noise_cpu *c, u32 level, u3
 typedef u64 __attribute__((may_alias)) noise_word;
 
 static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *event, u32 level,
-				       u8 source, u32 flags)
+				       u8 source, u32 flags, u8 marks)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	u32 parent = noise_level_below(level), below = c->open_levels & ((1u << level) - 1);
@@ -225,7 +225,7 @@ static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *
 	if (!below)
 		flags |= NOISE_FLAG_OUTERMOST;
 	last.flags = flags;
-	last.level = level;
+	last.level = level | marks;
 	if (noise_marks_entry(c, level, below))
 		last.level |= NOISE_MARK_ENTRY;
 	event->id = frame->id;
@@ -238,12 +238,11 @@ static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *
 }
 
 /*
- * Closes a frame as of `now_ns` and accounts its time; `closed_ns` is the closed time as of then
- * and afterwards. NULL when there is nothing to record; else noise_commit().
+ * Ends a frame as of `now_ns` and accounts its net time, which is the result; `closed_ns` is the
+ * closed time as of then and afterwards.
  */
-static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u32 level, u8 source,
-							  u32 flags, u64 now_ns, u64 *closed_ns,
-							  u32 *writer)
+static __always_inline u64 noise_end_frame(struct noise_cpu *c, u32 level, u64 now_ns,
+					   u64 *closed_ns)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	u64 gross_ns = now_ns - frame->start_ns;
@@ -256,13 +255,23 @@ static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u
 	c->open_levels &= ~(1u << level);
 	*closed_ns += net_ns;
 	noise_account(c, level, net_ns);
-	struct noise_event *event = noise_claim(c, writer, true);
+	return net_ns;
+}
+
+/* The same. NULL when there is nothing to record; else noise_commit(). */
+static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u32 level, u8 source,
+							  u32 flags, u64 now_ns, u64 *closed_ns,
+							  u32 *writer)
+{
+	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
+	u64 net_ns = noise_end_frame(c, level, now_ns, closed_ns);
+	struct noise_event *event = noise_claim(c, writer, 1);
 	if (!event)
 		return NULL;
 	event->start_ns = frame->start_ns;
-	event->gross_ns = gross_ns;
+	event->gross_ns = now_ns - frame->start_ns;
 	event->net_ns = net_ns;
-	noise_fill(c, event, level, source, flags);
+	noise_fill(c, event, level, source, flags, 0);
 	return event;
 }
 
@@ -300,7 +309,7 @@ NOISE_FUNCTION int noise_record_victim(u64 start_ns, u64 gross_ns, u32 tid, u32 
 	u32 writer;
 	if (!c)
 		return 0;
-	struct noise_trigger *record = (void *)noise_claim(c, &writer, false);
+	struct noise_trigger *record = (void *)noise_claim(c, &writer, 0);
 	if (record) {
 		__builtin_memset(record, 0, sizeof(*record));
 		record->time_ns = start_ns;
@@ -437,14 +446,54 @@ static __always_inline void noise_close_callback(struct noise_cpu *c, u64 now_ns
 	noise_commit(c, event, writer);
 }
 
+/* The same out of line, for interrupts that are rarely like that; the closed time afterwards. */
+NOISE_FUNCTION u64 noise_close_callback_apart(u64 now_ns, u64 closed_ns)
+{
+	struct noise_cpu *c = noise_find_this_cpu();
+	if (c)
+		noise_close_callback(c, now_ns, &closed_ns);
+	return closed_ns;
+}
+
+/* Closes an interrupt with the callback in it, which ends with it: see struct noise_pair. */
+static __always_inline void noise_close_pair(struct noise_cpu *c, u64 now_ns, u64 closed_ns)
+{
+	struct noise_frame *inner = &c->frames[NOISE_LEVEL_IRQ_CALLBACK];
+	struct noise_frame *outer = &c->frames[NOISE_LEVEL_IRQ];
+	u32 flags = c->open_levels & (LEVEL_BIT(IRQ) - 1) ? 0 : NOISE_FLAG_OUTERMOST;
+	u64 net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ_CALLBACK, now_ns, &closed_ns);
+	u32 writer;
+	struct noise_event *event = noise_claim(c, &writer, 2);
+	if (event) {
+		event->start_ns = inner->start_ns;
+		event->gross_ns = now_ns - inner->start_ns;
+		event->net_ns = net_ns;
+		noise_fill(c, event, NOISE_LEVEL_IRQ_CALLBACK, inner->source, flags,
+			   NOISE_MARK_PAIR);
+	}
+	u64 outer_net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ, now_ns, &closed_ns);
+	if (event) {
+		struct noise_pair *pair = (void *)event;
+		pair->before_ns = inner->start_ns - outer->start_ns;
+		pair->outer_net_ns = outer_net_ns;
+	}
+	noise_commit(c, event, writer);
+}
+
 static __always_inline int noise_end_interrupt(void *ctx, u32 source)
 {
 	struct noise_cpu *c = noise_wanting_cpu();
 	if (!c || !noise_is_open(c, NOISE_LEVEL_IRQ, source))
 		return 0;
 	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
-	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK))
-		noise_close_callback(c, now_ns, &closed_ns);
+	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK)) {
+		if (!noise_takes_stacks &&
+		    now_ns - c->frames[NOISE_LEVEL_IRQ].start_ns < 1ull << 32) {
+			noise_close_pair(c, now_ns, closed_ns);
+			return 0;
+		}
+		closed_ns = noise_close_callback_apart(now_ns, closed_ns);
+	}
 	u32 writer;
 	struct noise_event *event =
 		noise_close_at(c, NOISE_LEVEL_IRQ, source, 0, now_ns, &closed_ns, &writer);

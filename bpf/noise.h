@@ -184,6 +184,31 @@ struct noise_group {
 	struct noise_event records[NOISE_GROUP_RECORDS];
 };
 
+/*
+ * The last callback of an interrupt, and the interrupt, which end together: one record of a ring, of
+ * which the reader makes two events. It is that of the callback, but for `flags`, which are those of
+ * the interrupt, and for the two below.
+ */
+#define NOISE_MARK_PAIR (1 << 5) /* beside those of enum noise_mark */
+
+struct noise_pair {
+	noise_u64 start_ns;
+	noise_u64 gross_ns;
+	noise_u64 net_ns;
+	noise_u64 id;
+	noise_u64 object;
+	noise_u32 before_ns;    /* from the beginning of the interrupt to that of the callback */
+	noise_u32 outer_net_ns; /* of the interrupt */
+	noise_u32 tid;
+	noise_u32 victim_tid;
+	noise_u16 cpu;
+	noise_u16 parent_id; /* id and source of the interrupt */
+	noise_u8 source;
+	noise_u8 parent_source;
+	noise_u8 level; /* NOISE_MARK_PAIR */
+	noise_u8 flags;
+};
+
 /* The name of a task and what it belongs to. Shares the place of source and flags with noise_event. */
 struct noise_task_name {
 	noise_u64 time_ns;     /* CLOCK_MONOTONIC */

@@ -5,9 +5,14 @@
 
 #include "state.bpf.h"
 
+static __always_inline void noise_lose_many(struct noise_cpu *c, enum noise_loss reason, u32 count)
+{
+	__sync_fetch_and_add(&c->losses[reason], count);
+}
+
 static __always_inline void noise_lose(struct noise_cpu *c, enum noise_loss reason)
 {
-	__sync_fetch_and_add(&c->losses[reason], 1);
+	noise_lose_many(c, reason, 1);
 }
 
 /* No place for a record. Beyond the end of the array, so that a look-up finds nothing. */
@@ -15,16 +20,15 @@ static __always_inline void noise_lose(struct noise_cpu *c, enum noise_loss reas
 
 /*
  * The place of the next record of a writer that interrupted another one, or that finds the first
- * ring full as far as it knew; else a count. Out of line, as that is rare.
+ * ring full as far as it knew; else so many are lost. Out of line, as that is rare.
  */
-NOISE_FUNCTION u32 noise_place(u32 nest, bool counted)
+NOISE_FUNCTION u32 noise_place(u32 nest, u32 intervals)
 {
 	struct noise_cpu *c = noise_find_this_cpu();
 	if (!c)
 		return NOISE_NO_PLACE;
 	if (nest >= NOISE_RINGS) {
-		if (counted)
-			noise_lose(c, NOISE_LOSS_NESTING);
+		noise_lose_many(c, NOISE_LOSS_NESTING, intervals);
 		return NOISE_NO_PLACE;
 	}
 	struct noise_ring *ring = &c->rings[nest];
@@ -33,8 +37,7 @@ NOISE_FUNCTION u32 noise_place(u32 nest, bool counted)
 	if (head - ring->tail_seen >= records) {
 		ring->tail_seen = READ_ONCE(c->tails[nest]);
 		if (head - ring->tail_seen >= records) {
-			if (counted)
-				noise_lose(c, NOISE_LOSS_RING_FULL);
+			noise_lose_many(c, NOISE_LOSS_RING_FULL, intervals);
 			return NOISE_NO_PLACE;
 		}
 	}
@@ -59,11 +62,11 @@ static __always_inline void noise_fetch_group(struct noise_group *group)
 }
 
 /*
- * Where a writer puts its record, or NULL and, for an interval, a count. Pair with noise_commit()
- * in either case.
+ * Where a writer puts its record of so many intervals, which are counted as lost where this is NULL.
+ * Pair with noise_commit() in either case.
  */
 static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 *writer,
-						       bool counted)
+						       u32 intervals)
 {
 	u32 nest = c->writers;
 	*writer = nest;
@@ -73,7 +76,7 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 	u32 records = c->ring_records;
 	u32 index = c->first_record + (head & (records - 1));
 	if (nest || taken >= records)
-		index = noise_place(nest, counted);
+		index = noise_place(nest, intervals);
 	struct noise_group *group = noise_group_of(index);
 	if (!group)
 		return NULL;
@@ -101,7 +104,7 @@ static __always_inline void noise_commit(struct noise_cpu *c, struct noise_event
 static __always_inline void noise_record(struct noise_cpu *c, const struct noise_event *what)
 {
 	u32 writer;
-	struct noise_event *event = noise_claim(c, &writer, true);
+	struct noise_event *event = noise_claim(c, &writer, 1);
 	if (event)
 		*event = *what;
 	noise_commit(c, event, writer);

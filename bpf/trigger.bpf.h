@@ -81,7 +81,7 @@ NOISE_FUNCTION int trigger_emit_one_name(u64 address)
 	if (trigger_has_name(c, tid, comm))
 		return 0;
 	u32 writer, *ways = c->named[tid % NOISE_NAMED_SETS];
-	struct noise_task_name *record = (void *)noise_claim(c, &writer, false);
+	struct noise_task_name *record = (void *)noise_claim(c, &writer, 0);
 	if (record) {
 		ways[1] = ways[0];
 		ways[0] = trigger_name_hash(tid, comm);
@@ -189,7 +189,7 @@ static __always_inline int trigger_emit(struct task_struct *current, const struc
 		return 0;
 	trigger_emit_current_name(c, current);
 	u32 writer;
-	struct noise_trigger *record = (void *)noise_claim(c, &writer, false);
+	struct noise_trigger *record = (void *)noise_claim(c, &writer, 0);
 	if (record)
 		trigger_fill(c, current, record, trigger);
 	else

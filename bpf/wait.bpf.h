@@ -91,7 +91,7 @@ static __always_inline void wait_end_on(struct noise_cpu *c, struct noise_task *
 	if (waited)
 		wait_leave(waited, state);
 	state->wait = 0;
-	struct noise_event *event = noise_claim(c, &writer, true);
+	struct noise_event *event = noise_claim(c, &writer, 1);
 	if (event) {
 		event->start_ns = state->since_ns;
 		event->gross_ns = until_ns > state->since_ns ? until_ns - state->since_ns : 0;

@@ -39,7 +39,7 @@ static __always_inline void wheel_arm_record(struct noise_cpu *c, struct noise_t
 					     u64 timer)
 {
 	u32 writer;
-	struct noise_trigger *record = (void *)noise_claim(c, &writer, false);
+	struct noise_trigger *record = (void *)noise_claim(c, &writer, 0);
 	if (record)
 		*record = *place;
 	else

@@ -28,8 +28,10 @@
 /* A ring that is this full when it is visited fills up soon: it is visited more often. */
 #define BUSY_SHARE 8
 #define BUSY_VISITS 4
-/* 16 KiB: what looks at a record after another one has finds it in the cache of this CPU. */
-#define CHUNK_RECORDS 256
+/* Up to 16 KiB of events: who looks at one after somebody else has finds it in the cache of this CPU. */
+#define CHUNK_RECORDS 128
+/* These have something else where intervals have a level. */
+#define NO_INTERVAL (NOISE_FLAG_TRIGGER | NOISE_FLAG_NAME)
 /* Records come from the cache of another CPU: so many are on their way. */
 #define AHEAD_RECORDS 16
 /* A block is a multiple of so many. */
@@ -188,7 +190,7 @@ static void deliver(struct drain *d, const struct noise_event *events, size_t co
  */
 static bool is_wanted(const struct noise_event *event, uint64_t start_ns, uint64_t end_ns)
 {
-	if (event->flags & (NOISE_FLAG_TRIGGER | NOISE_FLAG_NAME))
+	if (event->flags & NO_INTERVAL)
 		return event->start_ns <= end_ns;
 	if (event->flags & NOISE_FLAG_WAIT && start_ns) {
 		uint64_t end = event->start_ns + event->gross_ns;
@@ -198,19 +200,47 @@ static bool is_wanted(const struct noise_event *event, uint64_t start_ns, uint64
 	       event->start_ns + event->gross_ns <= end_ns;
 }
 
-/* Hands on the longest runs of records that are wanted. */
-static void deliver_window(struct drain *d, const struct noise_event *events, size_t count,
+/* The two events of a pair, in the order in which they ended. */
+static void split_pair(const struct noise_event *record, struct noise_event *events)
+{
+	struct noise_pair pair;
+	memcpy(&pair, record, sizeof(pair));
+	struct noise_event *inner = &events[0], *outer = &events[1];
+	*inner = *record;
+	inner->level &= ~NOISE_MARK_PAIR;
+	inner->flags &= ~NOISE_FLAG_OUTERMOST;
+	memset(inner->comm + sizeof(pair.object), 0, sizeof(inner->comm) - sizeof(pair.object));
+	*outer = *inner;
+	outer->start_ns = pair.start_ns - pair.before_ns;
+	outer->gross_ns = pair.gross_ns + pair.before_ns;
+	outer->net_ns = pair.outer_net_ns;
+	outer->id = pair.parent_id;
+	outer->object = 0;
+	outer->source = pair.parent_source;
+	outer->parent_id = 0;
+	outer->level = NOISE_LEVEL_IRQ;
+	outer->flags = pair.flags;
+}
+
+/* Hands on those events of a chunk of records that are wanted. */
+static void deliver_window(struct drain *d, const struct noise_event *records, size_t count,
 			   uint64_t start_ns, uint64_t end_ns)
 {
-	size_t first = 0;
+	struct noise_event events[2 * CHUNK_RECORDS];
+	size_t wanted = 0;
 	for (size_t i = 0; i < count; i++) {
-		__builtin_prefetch(&events[i + AHEAD_RECORDS]);
-		if (is_wanted(&events[i], start_ns, end_ns))
-			continue;
-		deliver(d, events + first, i - first);
-		first = i + 1;
+		__builtin_prefetch(&records[i + AHEAD_RECORDS]);
+		struct noise_event *next = &events[wanted];
+		bool pair = !(records[i].flags & NO_INTERVAL) && records[i].level & NOISE_MARK_PAIR;
+		if (pair)
+			split_pair(&records[i], next);
+		else
+			*next = records[i];
+		wanted += is_wanted(next, start_ns, end_ns);
+		if (pair && is_wanted(next + 1, start_ns, end_ns))
+			events[wanted++] = next[1];
 	}
-	deliver(d, events + first, count - first);
+	deliver(d, events, wanted);
 }
 
 /* Whether it was busy. */

@@ -19,6 +19,11 @@ _Static_assert(TRIGGER_RECORDS % NOISE_GROUP_RECORDS == 0 &&
 _Static_assert(sizeof(struct noise_cpu) % 64 == 0, "states of two CPUs share no cache line");
 _Static_assert(offsetof(struct noise_cpu, tails) % 64 == 0,
 	       "what user space writes is on a line of its own");
+_Static_assert(sizeof(struct noise_pair) == sizeof(struct noise_event) &&
+		       offsetof(struct noise_pair, tid) == offsetof(struct noise_event, tid) &&
+		       offsetof(struct noise_pair, cpu) == offsetof(struct noise_event, cpu) &&
+		       offsetof(struct noise_pair, level) == offsetof(struct noise_event, level),
+	       "a pair is the event of its callback");
 _Static_assert(offsetof(struct noise_event, tid) % 8 == 0 &&
 		       offsetof(struct noise_event, cpu) % 8 == 0 &&
 		       offsetof(struct noise_cpu, tid) % 8 == 0 &&
