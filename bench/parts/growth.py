@@ -74,7 +74,7 @@ def measure_kernel(plan: Plan) -> dict[str, Rounds[float]]:
     """Rounds for each victim: the gap of the plan's, or of one with many threads."""
     setting = plan.setting
     with running_victim(setting.cpu, setting.housekeeping, setting.folder, SLEEPERS) as large:
-        every = variants(setting, plan.victim.process.pid, large.process.pid)
+        every = variants(setting, plan.victim.asked.process.pid, large.asked.process.pid)
         result: dict[str, Rounds[float]] = {}
         for victim, is_large in ((plan.victim, False), (large, True)):
             tools = [tool for tool, needs_large in every.values() if needs_large == is_large]
