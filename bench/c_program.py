@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +12,14 @@ from noisetop.errors import NoisetopError
 _TIMEOUT_S = 60
 
 
-def compiled(source: Path, folder: Path, name: str = "") -> Path:
-    """The program, in the folder under a name; without one it is that of the source. Raises
+def compiled(source: Path, folder: Path, name: str = "", options: Sequence[str] = ()) -> Path:
+    """The program, in the folder under a name; without one it is that of the source. One that is
+    there is not compiled again. ``options`` come last in the compiler's command. Raises
     NoisetopError without a C compiler."""
     binary = folder / (name or source.stem)
-    command = ["cc", "-O2", "-pthread", "-o", str(binary), str(source)]
+    if binary.exists():
+        return binary
+    command = ["cc", "-O2", "-pthread", "-o", str(binary), str(source), *options]
     try:
         subprocess.run(command, check=True, timeout=_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError) as error:

@@ -75,10 +75,18 @@ def quiet_difference(during: Floats, before: Floats, after: Floats) -> Floats:
 def ratio_of_differences(*samples: Floats) -> Floats:
     """Quiet difference of three samples over that of three others; infinite where theirs is not
     above 0."""
-    ours, theirs = quiet_difference(*samples[:3]), quiet_difference(*samples[3:])
-    return np.where(theirs > 0, ours / np.where(theirs > 0, theirs, 1), np.inf)
+    return _ratio(quiet_difference(*samples[:3]), quiet_difference(*samples[3:]))
+
+
+def ratio_of_medians(ours: Floats, theirs: Floats) -> Floats:
+    """Median of a sample over that of another one; infinite where theirs is not above 0."""
+    return _ratio(median(ours), median(theirs))
 
 
 def relative_difference(during: Floats, before: Floats, after: Floats) -> Floats:
     """Quiet difference as a share of what it came on top of."""
     return np.asarray(quiet_difference(during, before, after) / quiet(before, after))
+
+
+def _ratio(ours: Floats, theirs: Floats) -> Floats:
+    return np.where(theirs > 0, ours / np.where(theirs > 0, theirs, 1), np.inf)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from bench.tools import Seen, Setting, Tool
 
 Measured = TypeVar("Measured")
+AnyTool = TypeVar("AnyTool", bound=Tool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def samples_of(rounds: Rounds[float], tool: str) -> Samples:
     return [t.during for t in turns], [t.before for t in turns], [t.after for t in turns]
 
 
-def order_of(tools: Sequence[Tool], round_number: int) -> tuple[Tool, ...]:
+def order_of(tools: Sequence[AnyTool], round_number: int) -> tuple[AnyTool, ...]:
     """The tools, rotated by the round, so that none always follows the same one."""
     start = round_number % len(tools) if tools else 0
     return (*tools[start:], *tools[:start])
@@ -72,8 +73,24 @@ def take_rounds(
 ) -> Rounds[Measured]:
     """Measures without and with each tool, round after round; tools may differ in their setting."""
     setting_of = setting if callable(setting) else lambda tool: setting
+    return _take(tools, setting_of, announced(rounds), measure)
+
+
+def take_turns(
+    tools: Sequence[Tool], setting: Setting, turns: int, measure: Callable[[], Measured]
+) -> Rounds[Measured]:
+    """The same for so many rounds that are too short to be announced."""
+    return _take(tools, lambda tool: setting, range(turns), measure)
+
+
+def _take(
+    tools: Sequence[Tool],
+    setting_of: Callable[[Tool], Setting],
+    numbers: Iterable[int],
+    measure: Callable[[], Measured],
+) -> Rounds[Measured]:
     result: Rounds[Measured] = Rounds()
-    for number in announced(rounds):
+    for number in numbers:
         before = measure()
         for tool in order_of(tools, number):
             with tool.run(setting_of(tool)) as session:

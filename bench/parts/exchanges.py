@@ -1,8 +1,9 @@
 """Part 13: what a softirq, and a wake-up with its switch, cost a program under load, on the watched
-CPU and on another one.
+CPU and on another one, beside noisetop and beside its peers.
 
-A program that talks to others pays this with each message, and tracepoints are hit on every CPU. It
-is told to a few ns, as nothing but the CPU of that program matters.
+A program that talks to others pays this with each message, and tracepoints are hit on every CPU.
+Complete tools are compared here. The floor of empty programs and the other sets are in part 10,
+which measures the same exchanges with held programs and has the targets.
 """
 
 from __future__ import annotations
@@ -13,26 +14,16 @@ from dataclasses import dataclass
 
 from bench.estimate import Estimate, estimate, quiet, quiet_difference, ratio_of_differences
 from bench.exchanges import KINDS, STEADY_PERCENTILE, running_exchanges
-from bench.parts import Part, PartResult, Plan, Target
-from bench.parts.program_sets import FLOOR_LIMIT, LOCAL
+from bench.parts import Part, PartResult, Plan
 from bench.rounds import Rounds, samples_of, take_rounds
 from bench.table import Table, with_interval
 from bench.tools import Tool, is_ours
-from bench.tools.empty_programs import FLOOR
-from bench.tools.noisetop import RECORD, Record
 
 WATCHED, UNWATCHED = "watched", "unwatched"
 PLACES = tuple(f"{kind}-{where}" for kind in KINDS for where in (WATCHED, UNWATCHED))
-SOFTIRQS = PLACES[:2]
-"""Where interruptions are; a switch is none."""
 
 Added = Mapping[str, Mapping[str, Estimate]]
 """By place and tool, in ns."""
-
-
-def tools_of(plan: Plan) -> tuple[Tool, ...]:
-    """noisetop and its peers, what it does with less, and the floor."""
-    return (*plan.tools, Record(LOCAL, options=("--local",)), FLOOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +50,8 @@ class ExchangeCost:
                     for where, one in programs.items()
                 }
 
-            tools = tools_of(plan)
-            return result_of(take_rounds(tools, plan.setting, plan.rounds, measure), tools)
+            rounds = take_rounds(plan.tools, plan.setting, plan.rounds, measure)
+            return result_of(rounds, plan.tools)
 
 
 def result_of(rounds: Rounds[dict[str, float]], tools: Iterable[Tool]) -> PartResult:
@@ -80,7 +71,6 @@ def result_of(rounds: Rounds[dict[str, float]], tools: Iterable[Tool]) -> PartRe
         for other in part.turns
         if not is_ours(other) and place.partition("-")[0] not in blind_to[other]
     }
-    floors = (f"exchanges/{place}/{RECORD} : {FLOOR.name}" for place in SOFTIRQS)
     return PartResult(
         figures={
             place: {tool: {"added_ns": one.as_json()} for tool, one in by_tool.items()}
@@ -88,7 +78,6 @@ def result_of(rounds: Rounds[dict[str, float]], tools: Iterable[Tool]) -> PartRe
         },
         tables=(added_table(added, parts), ratio_table(ratios)),
         ratios=ratios,
-        targets=tuple(Target(name, ratios[name], FLOOR_LIMIT) for name in floors),
     )
 
 

@@ -1,7 +1,7 @@
 """The floor: as many empty programs on the same tracepoints, with as many readings of the clock.
 
 What they add nobody can get below who attaches BPF programs there: the way from a tracepoint to a
-program, and the clock. `--cheap` attaches fewer and has a floor of its own.
+program, and the clock. `--local` and `--cheap` attach fewer and have a floor each.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import subprocess
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from bench import c_program
 from bench.process import ToolProcess, running
 from bench.tools import Seen, Session, Setting, Tool
+from bench.tracepoints import BPF_SOURCES
 from noisetop import _native
-from noisetop.counters.left_out import CHEAP
+from noisetop.counters.left_out import CHEAP, LOCAL
 from noisetop.errors import NoisetopError
 from noisetop.tracing.program_sets import program_set
 
@@ -48,16 +51,24 @@ def source_for(cpu: int, left_out: Collection[str] = ()) -> str:
 
 def compiled(folder: Path, cpu: int, left_out: Collection[str] = ()) -> tuple[Path, Path]:
     """The loader and the object, in the folder; see source_for(). Raises NoisetopError."""
-    loader, code, source = (folder / f"empty{suffix}" for suffix in ("", ".o", ".bpf.c"))
-    source.write_text(source_for(cpu, left_out))
+    code = folder / "empty.o"
+    code.write_bytes(_object_of(source_for(cpu, left_out)))
+    return c_program.compiled(SOURCE, folder, options=("-lbpf",)), code
+
+
+@cache
+def _object_of(source: str) -> bytes:
+    """Compiled once only: the same programs are started over and over."""
     include = f"-I/usr/include/{platform.machine()}-linux-gnu"
     compiler = ["clang", "-target", "bpf", "-mcpu=v3", "-g", "-O2", include]
+    command = [*compiler, "-c", "-o", "-", "-x", "c", "-"]
     try:
-        subprocess.run([*compiler, "-o", code, "-c", source], check=True, timeout=60)
-        subprocess.run(["cc", "-O2", "-o", loader, SOURCE, "-lbpf"], check=True, timeout=60)
+        done = subprocess.run(
+            command, input=source.encode(), stdout=subprocess.PIPE, check=True, timeout=60
+        )
     except (OSError, subprocess.SubprocessError) as error:
         raise NoisetopError(f"cannot compile the empty programs: {error}") from error
-    return loader, code
+    return done.stdout
 
 
 @dataclass(slots=True)
@@ -82,6 +93,8 @@ class EmptyPrograms:
     install: str = "apt install clang libbpf-dev"
     blind_to: frozenset[str] = frozenset()
     per_interruption: float = 0.0
+    headers: Path = BPF_SOURCES
+    """As every tool with programs that can be held has some; these need none."""
 
     @contextmanager
     def run(self, setting: Setting) -> Iterator[Session]:
@@ -92,6 +105,7 @@ class EmptyPrograms:
             yield EmptySession(process)
 
 
-FLOOR: Tool = EmptyPrograms()
-CHEAP_FLOOR: Tool = EmptyPrograms("empty programs of --cheap", program_set((CHEAP,)).programs)
+FLOOR = EmptyPrograms()
+LOCAL_FLOOR = EmptyPrograms("empty programs of --local", program_set((LOCAL,)).programs)
+CHEAP_FLOOR = EmptyPrograms("empty programs of --cheap", program_set((CHEAP,)).programs)
 TOOLS: tuple[Tool, ...] = ()

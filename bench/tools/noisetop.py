@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench.process import LIFETIME_S, ToolProcess, running
 from bench.tools import Seen, Session, Setting, Tool
+from bench.tracepoints import BPF_SOURCES
 from noisetop.errors import UsageError
 
 _CLOSING = re.compile(r"([\d.]+)([kMG]?) events in .*?, (\d+) (?:dropped|lost)")  # lost: before 0.3
@@ -65,6 +66,8 @@ class Record:
     options: tuple[str, ...] = ()
     target: tuple[str, ...] = ()
     """What to watch, as options; by default what the setting says."""
+    headers: Path = BPF_SOURCES
+    """Folder of the headers that its programs are built with."""
 
     @contextmanager
     def run(self, setting: Setting) -> Iterator[Session]:
@@ -82,12 +85,13 @@ class Record:
         output.unlink()
 
 
-def other_checkout(folder: Path) -> Tool:
+def other_checkout(folder: Path) -> Record:
     """``noisetop record`` of another checkout. Raises UsageError when it is not built."""
     program = folder / ".venv" / "bin" / "noisetop"
     if not os.access(program, os.X_OK):
         raise UsageError(f"{program} is missing: run make build in {folder}")
-    return Record(OTHER, str(program), "make build", command=(str(program),))
+    command = (str(program),)
+    return Record(OTHER, str(program), "make build", command=command, headers=folder / "bpf")
 
 
 def commit_of(folder: Path) -> str:

@@ -29,10 +29,17 @@ def _answers(port: str) -> bool:
 
 
 @contextmanager
-def _run(port: str, test: Sequence[str], place: Place) -> Iterator[Callable[[], Work]]:
-    options = ["--port", port, "--save", "", "--appendonly", "no", "--dir", place.folder]
-    client = ["redis-benchmark", "-p", port, "-c", "50", "--csv", *test]
+def running_server(port: str, place: Place) -> Iterator[None]:
+    """A server on the CPU of the place that keeps nothing on disk. Raises NoisetopError."""
+    options = ["--port", port, "--save", "", "--appendonly", "no", "--dir", str(place.folder)]
     with server(on_cpu(place.cpu, ["redis-server", *options]), lambda: _answers(port)):
+        yield
+
+
+@contextmanager
+def _run(port: str, test: Sequence[str], place: Place) -> Iterator[Callable[[], Work]]:
+    client = ["redis-benchmark", "-p", port, "-c", "50", "--csv", *test]
+    with running_server(port, place):
         output_of(["redis-cli", "-p", port, "setrange", "bits", str(_LAST_BYTE), "x"])
         yield lambda: parse(output_of(on_cpu(place.other, client)))
 
@@ -44,7 +51,8 @@ def _workload(
     return Workload(name, programs, "apt-get install redis-server redis-tools", run)
 
 
+GET = _workload("redis GET", partial(_run, "16399", _GET))
 WORKLOADS = (
-    _workload("redis GET", partial(_run, "16399", _GET)),
+    GET,
     _workload("redis BITCOUNT", partial(_run, "16400", _BITS)),
 )

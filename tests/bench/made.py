@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from bench.parts.added_time import LOADS, Gap, Gaps
 from bench.process import ToolProcess
 from bench.rounds import Rounds, Turn
+from bench.starts import Cost, Costs
 from bench.tools import Seen, Session, Setting
 
 SETTING = Setting(1, 0, Path(), ())
@@ -34,6 +36,7 @@ class FakeTool:
     blind_to: frozenset[str] = frozenset()
     per_interruption: float = 1.0
     events: int = 1_000_000
+    headers: Path = Path()
 
     def run(self, setting: Setting) -> AbstractContextManager[Session]:
         return nullcontext(FakeSession(self.events))
@@ -55,3 +58,12 @@ def rounds_of(added_ns: dict[str, float], count: int = 8) -> Rounds[Gaps]:
             )
             rounds.add(Turn(tool, before, during, after, Seen(1_000_000)))
     return rounds
+
+
+def costs_of(loads: Iterable[str], added_ns: dict[str, float]) -> Costs:
+    """Every set adds the same under each load in most starts: one had good luck, one bad."""
+
+    def starts(more: float) -> list[Cost]:
+        return [Cost(more + some, 5000) for some in (0, 500, 0, -20, 0)]
+
+    return {load: {name: starts(more) for name, more in added_ns.items()} for load in loads}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from bench.parts.exchanges import PLACES
 from bench.parts.exchanges import result_of as exchanges_result
 from bench.parts.growth import SIZES
 from bench.parts.growth import result_of as growth_result
-from bench.parts.program_sets import CHEAP, LOCAL
+from bench.parts.program_sets import CHEAP, COMPARED, LIMITS, SETS
 from bench.parts.program_sets import result_of as sets_result
 from bench.parts.programs import Measured, by_name
 from bench.parts.sender_cost import setting_of
@@ -30,9 +30,11 @@ from bench.parts.unwatched import elsewhere
 from bench.parts.unwatched import result_of as unwatched_result
 from bench.rounds import Rounds, Turn, take_rounds
 from bench.run_once import RunOnce, run_once
+from bench.starts import Costs
 from bench.tools import Seen, Setting, Tool
 from bench.tools.bpftrace import parse_printed
 from bench.tools.empty_programs import CHEAP_FLOOR, FLOOR, source_for
+from bench.tools.noisetop import OTHER, RECORD
 from bench.tracepoints import Tracepoint
 from bench.victim import Victim
 from noisetop import _native
@@ -42,7 +44,7 @@ from noisetop.machine.system import online_cpus
 from noisetop.recording.raw_file import read_spool
 from noisetop.summary.recorded import summary_of
 from noisetop.tracing.program_sets import program_set
-from tests.bench.made import SETTING, FakeTool, rounds_of
+from tests.bench.made import SETTING, FakeTool, costs_of, rounds_of
 
 
 class TestAddedTime:
@@ -147,14 +149,9 @@ class TestUnwatched:
 
 
 class TestExchanges:
-    def test_what_is_added_and_the_floor(self) -> None:
+    def test_what_is_added_beside_the_peers(self) -> None:
         rounds: Rounds[dict[str, float]] = Rounds()
-        added = {
-            "softirqs": 9.0,
-            "noisetop record": 260.0,
-            "perf record": 2000.0,
-            FLOOR.name: 200.0,
-        }
+        added = {"softirqs": 9.0, "noisetop record": 260.0, "perf record": 2000.0}
         for number in range(8):
             for tool, more in added.items():
                 before, during, after = (
@@ -164,11 +161,7 @@ class TestExchanges:
         blind = cast(Tool, FakeTool("softirqs", blind_to=frozenset({"pipe"})))
         tools = (blind, *(cast(Tool, FakeTool(name)) for name in list(added)[1:]))
         result = exchanges_result(rounds, tools)
-        held = {target.name: target.held for target in result.targets}
-        assert held == {
-            "exchanges/datagram-watched/noisetop record : empty programs": False,
-            "exchanges/datagram-unwatched/noisetop record : empty programs": False,
-        }
+        assert not result.targets
         assert result.ratios["exchanges/pipe-watched/noisetop record : perf record"].value == (
             pytest.approx(0.13)
         )
@@ -190,22 +183,46 @@ class TestExchanges:
 
 
 class TestProgramSets:
-    def test_sets_against_the_floor_and_the_complete_one(self) -> None:
-        added = {"noisetop record": 400.0, LOCAL: 390.0, CHEAP: 300.0, FLOOR.name: 300.0}
-        added[CHEAP_FLOOR.name] = 250.0
-        result = sets_result(rounds_of(added), rounds_of(added))
-        held = {target.name: target.held for target in result.targets}
-        assert held == {
-            "program_sets/ipi-20k/noisetop record : empty programs": False,
-            "program_sets/unwatched/noisetop record : empty programs": False,
-            "program_sets/ipi-20k/noisetop record --cheap : noisetop record": False,
-        }
-        ratio = result.ratios["program_sets/timer-20k/noisetop record --cheap : noisetop record"]
-        assert ratio.value == pytest.approx(0.75)
-        assert [row[0] for row in result.tables[0].rows] == list(added)
-        floor = result.ratios[f"program_sets/ipi-20k/{CHEAP} : {CHEAP_FLOOR.name}"]
-        assert floor.value == pytest.approx(1.2)
+    ADDED = {one.name: 400.0 for one in SETS} | {CHEAP: 300.0, FLOOR.name: 300.0}
+
+    def made(self, **more: float) -> Costs:
+        loads = (*dict.fromkeys(load for load, *_ in LIMITS), "redis GET")
+        return costs_of(loads, self.ADDED | {CHEAP_FLOOR.name: 250.0} | more)
+
+    def test_a_figure_is_the_median_of_the_starts(self) -> None:
+        result = sets_result(self.made())
+        figures = cast(dict[str, dict[str, dict[str, Any]]], result.figures)
+        mine = figures["ipi-20k"][RECORD]
+        assert mine["by_start_ns"] == [400, 900, 400, 380, 400]
+        assert mine["added_ns"] == {"value": 400, "low": 380, "high": 900}
+        first, *rows = result.tables[0].rows
+        assert first[1] == "5000 (5000 to 5000)"
+        assert [row[0] for row in rows] == [one.name for one in SETS]
+        assert result.tables[0].columns == ("programs", *figures)
+
+    def test_sets_against_empty_ones_and_the_complete_one(self) -> None:
+        result = sets_result(self.made())
+        name = f"program_sets/redis GET/{CHEAP} : {CHEAP_FLOOR.name}"
+        assert result.ratios[name].value == pytest.approx(1.2)
+        assert len(result.tables[1].rows) == len(COMPARED) - 1
         assert result.tables[1].rows[-1][1].startswith("0.62")
+
+    def test_another_checkout_is_compared_where_there_is_one(self) -> None:
+        result = sets_result(self.made(**{OTHER: 500.0}))
+        assert result.ratios[f"program_sets/datagram/{RECORD} : {OTHER}"].value == 0.8
+        assert result.tables[1].rows[-1][0] == f"{RECORD} : {OTHER}"
+        assert not [name for name in sets_result(self.made()).ratios if OTHER in name]
+
+    @pytest.mark.parametrize(("cheap", "floor", "held"), [(300, 300, False), (270, 330, True)])
+    def test_targets(self, cheap: float, floor: float, held: bool) -> None:
+        result = sets_result(self.made(**{CHEAP: cheap, FLOOR.name: floor}))
+        assert {target.name: target.held for target in result.targets} == {
+            "program_sets/ipi-20k/noisetop record : empty programs": held,
+            "program_sets/datagram/noisetop record : empty programs": held,
+            "program_sets/unwatched datagram/noisetop record : empty programs": held,
+            "program_sets/unwatched timer-1k/noisetop record : empty programs": held,
+            "program_sets/ipi-20k/noisetop record --cheap : noisetop record": held,
+        }
 
     def test_the_floor_of_cheap_lacks_what_cheap_leaves_out(self) -> None:
         source = source_for(3, program_set(("cheap",)).programs)
