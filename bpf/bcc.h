@@ -49,6 +49,10 @@ static __always_inline struct noise_cpu *noise_states(void)
 	return (void *)NOISE_STATES_ADDRESS;
 }
 
+#define noise_own_cpu_count() noise_cpu_count
+#define noise_own_victims() noise_victims
+#define noise_own_takes_stacks() noise_takes_stacks
+
 struct noise_map;
 #define bpf_get_stackid(ctx, map, flags)                                                           \
 	((int (*)(void *, void *, u64))BPF_FUNC_get_stackid)(ctx, map, flags)

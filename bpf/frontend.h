@@ -8,6 +8,7 @@
  *	NOISE_SOURCE_ID(source)	the number of a source
  *	NOISE_FUNCTION		before a function that is rarely called
  *	noise_states()		the states of all CPUs, by their address
+ *	noise_own_…()		numbers of the configuration that are part of the code
  *	FIELD(pointer, field)	a field of an argument of a typed tracepoint
  *	BPF_CORE_READ() etc.	fields of everything else
  *	kernel_…()		what kernels keep in different places

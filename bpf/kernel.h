@@ -200,6 +200,20 @@ static __always_inline struct noise_cpu *noise_states(void)
 }
 
 /*
+ * Numbers of the configuration as part of the code, where others are read from memory of which
+ * nothing else is needed. As above, only in the programs themselves.
+ */
+#define NOISE_NUMBER(placeholder)                                                                  \
+	({                                                                                         \
+		u64 number_;                                                                       \
+		asm("%0 = %1" : "=r"(number_) : "i"(placeholder));                                 \
+		number_;                                                                           \
+	})
+#define noise_own_cpu_count() NOISE_NUMBER(NOISE_CPU_COUNT_NUMBER)
+#define noise_own_victims() NOISE_NUMBER(NOISE_VICTIMS_NUMBER)
+#define noise_own_takes_stacks() NOISE_NUMBER(NOISE_TAKES_STACKS_NUMBER)
+
+/*
  * What lies at an address, as a struct whose fields are read without a call. The loader puts the
  * kernel's own function there, which the verifier replaces by a move (6.2: a35b9af4ec2c): see
  * noisetop/native/kernel_casts.h. Only where noise_casts_known, and only in the programs themselves.

@@ -54,20 +54,20 @@ NOISE_TRIGGER(victim_stack, victim, "thread");
 static __always_inline bool noise_is_watched(u32 cpu)
 {
 	u64 number = noise_number(cpu);
-	return number < noise_cpu_count && noise_watched_cpus[number];
+	return number < noise_own_cpu_count() && noise_watched_cpus[number];
 }
 
-/* The state of a CPU, or NULL when it has none. */
-static __always_inline struct noise_cpu *noise_cpu_of(u32 cpu)
-{
-	struct noise_cpu *c = noise_state_among(noise_states(), cpu);
-	return c && c->ring_records ? c : NULL;
-}
-
-/* The same of a CPU that is watched, and has one: nothing is read of it. */
+/* The state of a CPU that is watched, or of this one: nothing is read of it. */
 static __always_inline struct noise_cpu *noise_watched_cpu(u32 cpu)
 {
-	return noise_state_among(noise_states(), cpu);
+	return noise_state_among(noise_states(), noise_own_cpu_count(), cpu);
+}
+
+/* The same of any CPU; NULL when it has none. */
+static __always_inline struct noise_cpu *noise_cpu_of(u32 cpu)
+{
+	struct noise_cpu *c = noise_watched_cpu(cpu);
+	return c && c->ring_records ? c : NULL;
 }
 
 /*
@@ -76,7 +76,7 @@ static __always_inline struct noise_cpu *noise_watched_cpu(u32 cpu)
  */
 static __always_inline struct noise_cpu *noise_this_cpu(void)
 {
-	struct noise_cpu *c = noise_state_among(noise_states(), bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_watched_cpu(bpf_get_smp_processor_id());
 	return c && c->watch != NOISE_WATCH_NONE ? c : NULL;
 }
 
@@ -89,11 +89,24 @@ static __always_inline struct noise_cpu *noise_synced_cpu(void)
 	return c;
 }
 
-/* The same where what happens now can be noise: always in CPU mode, else only around a victim. */
+/* Whether what happens on this CPU now can be noise: always in CPU mode, else around a victim. */
+static __always_inline bool noise_wants(struct noise_cpu *c)
+{
+	return noise_own_victims() == NOISE_VICTIMS_USERS || c->victim_tid;
+}
+
+/* The same where what begins now can be noise. */
 static __always_inline struct noise_cpu *noise_wanting_cpu(void)
 {
 	struct noise_cpu *c = noise_synced_cpu();
-	return c && (c->victim_tid || noise_victims == NOISE_VICTIMS_USERS) ? c : NULL;
+	return c && noise_wants(c) ? c : NULL;
+}
+
+/* The same where what ends now can be: before the first beginning nothing is open. */
+static __always_inline struct noise_cpu *noise_ending_cpu(void)
+{
+	struct noise_cpu *c = noise_watched_cpu(bpf_get_smp_processor_id());
+	return c && c->watch == NOISE_WATCH_SYNCED && noise_wants(c) ? c : NULL;
 }
 
 /* Net time of all frames closed so far: see noise_account(). */
@@ -266,12 +279,12 @@ static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	u64 net_ns = noise_end_frame(c, level, now_ns, closed_ns);
 	struct noise_event *event = noise_claim(c, writer, 1);
-	if (!event)
-		return NULL;
-	event->start_ns = frame->start_ns;
-	event->gross_ns = now_ns - frame->start_ns;
-	event->net_ns = net_ns;
-	noise_fill(c, event, level, source, flags, 0);
+	if (event) {
+		event->start_ns = frame->start_ns;
+		event->gross_ns = now_ns - frame->start_ns;
+		event->net_ns = net_ns;
+		noise_fill(c, event, level, source, flags, 0);
+	}
 	return event;
 }
 
@@ -293,7 +306,7 @@ static __always_inline void noise_close_and_commit(struct noise_cpu *c, u32 leve
 /* The user stack of the current task; a kernel thread has none. */
 static __always_inline u32 noise_user_stack(void *ctx)
 {
-	if (!noise_takes_stacks)
+	if (!noise_own_takes_stacks())
 		return NOISE_NO_STACK;
 	struct task_struct *task = (void *)bpf_get_current_task();
 	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
@@ -336,7 +349,7 @@ NOISE_FUNCTION int noise_record_victim(u64 start_ns, u64 gross_ns, u32 tid, u32 
 static __always_inline void noise_commit_interrupt(void *ctx, struct noise_cpu *c,
 						   struct noise_event *event, u32 writer)
 {
-	if (!noise_takes_stacks) {
+	if (!noise_own_takes_stacks()) {
 		noise_commit(c, event, writer);
 		return;
 	}
@@ -424,12 +437,16 @@ static __always_inline int noise_begin(u32 level, u32 source, u64 id)
 
 static __always_inline int noise_end(void *ctx, u32 level, u32 source)
 {
-	struct noise_cpu *c = noise_wanting_cpu();
+	struct noise_cpu *c = noise_ending_cpu();
 	u32 writer;
-	if (!c || !noise_is_open(c, level, source))
+	if (!c)
 		return 0;
-	struct noise_event *event = noise_close(c, level, source, 0, &writer);
-	noise_commit_interrupt(ctx, c, event, writer);
+	if (noise_has_open(c, level, source)) {
+		struct noise_event *event = noise_close(c, level, source, 0, &writer);
+		noise_commit_interrupt(ctx, c, event, writer);
+		return 0;
+	}
+	noise_lose(c, NOISE_LOSS_UNBALANCED);
 	return 0;
 }
 
@@ -480,17 +497,14 @@ static __always_inline void noise_close_pair(struct noise_cpu *c, u64 now_ns, u6
 	noise_commit(c, event, writer);
 }
 
-static __always_inline int noise_end_interrupt(void *ctx, u32 source)
+static __always_inline void noise_close_interrupt(void *ctx, struct noise_cpu *c, u32 source)
 {
-	struct noise_cpu *c = noise_wanting_cpu();
-	if (!c || !noise_is_open(c, NOISE_LEVEL_IRQ, source))
-		return 0;
 	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
 	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK)) {
-		if (!noise_takes_stacks &&
+		if (!noise_own_takes_stacks() &&
 		    now_ns - c->frames[NOISE_LEVEL_IRQ].start_ns < 1ull << 32) {
 			noise_close_pair(c, now_ns, closed_ns);
-			return 0;
+			return;
 		}
 		closed_ns = noise_close_callback_apart(now_ns, closed_ns);
 	}
@@ -498,6 +512,18 @@ static __always_inline int noise_end_interrupt(void *ctx, u32 source)
 	struct noise_event *event =
 		noise_close_at(c, NOISE_LEVEL_IRQ, source, 0, now_ns, &closed_ns, &writer);
 	noise_commit_interrupt(ctx, c, event, writer);
+}
+
+static __always_inline int noise_end_interrupt(void *ctx, u32 source)
+{
+	struct noise_cpu *c = noise_ending_cpu();
+	if (!c)
+		return 0;
+	if (noise_has_open(c, NOISE_LEVEL_IRQ, source)) {
+		noise_close_interrupt(ctx, c, source);
+		return 0;
+	}
+	noise_lose(c, NOISE_LOSS_UNBALANCED);
 	return 0;
 }
 
@@ -537,7 +563,7 @@ static __always_inline int noise_begin_callback(u32 source, u64 function, u64 ob
 
 static __always_inline int noise_end_callback(u32 source)
 {
-	struct noise_cpu *c = noise_wanting_cpu();
+	struct noise_cpu *c = noise_ending_cpu();
 	if (!c)
 		return 0;
 	if (c->open_levels & LEVEL_BIT(IRQ)) {

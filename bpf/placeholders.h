@@ -9,4 +9,9 @@
 /* The address of the states of all CPUs: see noisetop/native/cpu_states.h. */
 #define NOISE_STATES_ADDRESS 0x6e6f6973746174
 
+/* noise_cpu_count, noise_victims and noise_takes_stacks: see noisetop/native/program_code.h. */
+#define NOISE_CPU_COUNT_NUMBER 0x6e6f636e
+#define NOISE_VICTIMS_NUMBER 0x6e6f7669
+#define NOISE_TAKES_STACKS_NUMBER 0x6e6f7374
+
 #endif

@@ -78,22 +78,22 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 	if (nest || taken >= records)
 		index = noise_place(nest, intervals);
 	struct noise_group *group = noise_group_of(index);
-	if (!group)
-		return NULL;
-	u32 place = index % NOISE_GROUP_RECORDS;
-	if (!place && !nest && taken + NOISE_GROUP_RECORDS <= records)
-		noise_fetch_group(group);
-	return &group->records[place];
+	if (group) {
+		u32 place = index % NOISE_GROUP_RECORDS;
+		if (!place && !nest && taken + NOISE_GROUP_RECORDS <= records)
+			noise_fetch_group(group);
+		return &group->records[place];
+	}
+	return NULL;
 }
 
 static __always_inline void noise_commit(struct noise_cpu *c, struct noise_event *event, u32 writer)
 {
 	barrier();
-	if (event && !writer) {
-		WRITE_ONCE(c->rings[0].head, c->rings[0].head + 1);
-	} else if (event) { /* what has a place has a ring; the mask tells the verifier */
-		asm volatile("" : "+r"(writer));
-		struct noise_ring *ring = &c->rings[writer & (NOISE_RINGS - 1)];
+	if (event) { /* what has a place has a ring; the mask tells the verifier */
+		u32 nest = writer;
+		asm volatile("" : "+r"(nest));
+		struct noise_ring *ring = &c->rings[nest & (NOISE_RINGS - 1)];
 		WRITE_ONCE(ring->head, ring->head + 1);
 	}
 	barrier();

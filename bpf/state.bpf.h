@@ -166,13 +166,14 @@ static __always_inline u64 noise_number(u32 cpu)
 }
 
 /*
- * The state of a CPU among those of all, or NULL when there is none. As one address: the compiler
- * would add its two parts anew for each field.
+ * The state of a CPU among so many, or NULL when there is none. As one address: the compiler would
+ * add its two parts anew for each field.
  */
-static __always_inline struct noise_cpu *noise_state_among(struct noise_cpu *states, u32 cpu)
+static __always_inline struct noise_cpu *noise_state_among(struct noise_cpu *states, u64 count,
+							   u32 cpu)
 {
 	u64 number = noise_number(cpu);
-	if (!states || number >= noise_cpu_count)
+	if (!states || number >= count)
 		return NULL;
 	struct noise_cpu *c = states + number;
 	asm volatile("" : "+r"(c));
@@ -186,7 +187,7 @@ static __always_inline struct noise_cpu *noise_find_cpu(u32 cpu)
 {
 	u32 first = 0;
 	struct noise_cpu *states = bpf_map_lookup_elem(&noise_cpus, &first);
-	struct noise_cpu *c = noise_state_among(states, cpu);
+	struct noise_cpu *c = noise_state_among(states, noise_cpu_count, cpu);
 	return c && c->ring_records ? c : NULL;
 }
 

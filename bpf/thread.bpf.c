@@ -161,7 +161,7 @@ static __always_inline void thread_delayed(u64 *ctx, struct noise_cpu *c, struct
 	u32 tid = FIELD(prev, pid);
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
 	bool victim = noise_is_victim_on(c, prev, tid, FIELD(prev, tgid), FIELD(prev, flags));
-	u64 self = noise_victims != NOISE_VICTIMS_USERS && victim ? NOISE_FLAG_SELF : 0;
+	u64 self = noise_own_victims() != NOISE_VICTIMS_USERS && victim ? NOISE_FLAG_SELF : 0;
 	kernel_argument_comm(prev, (u64 *)c->comm);
 	trigger_emit_argument_name(c, ctx, 1);
 	frame->source = thread_source;
@@ -214,7 +214,7 @@ static __always_inline void thread_leave(u64 *ctx, struct noise_cpu *c, struct t
 		gross_ns = event->gross_ns;
 	}
 	noise_commit(c, event, writer);
-	if (noise_takes_stacks && gross_ns >= NOISE_LONG_NS)
+	if (noise_own_takes_stacks() && gross_ns >= NOISE_LONG_NS)
 		thread_record_victim(start_ns, gross_ns, frame->object);
 }
 
@@ -274,13 +274,14 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 	u32 flags = FIELD(next, flags);
 	bool kernel_thread = flags & PF_KTHREAD && FIELD(next, pid);
 	c->softirq_flags = 0;
-	bool idle = noise_victims == NOISE_VICTIMS_USERS && kernel_thread && !next_is_victim;
+	bool idle = noise_own_victims() == NOISE_VICTIMS_USERS && kernel_thread && !next_is_victim;
 	if (!c->waiting_tid && !idle)
 		return;
 	kernel_argument_comm(next, (u64 *)c->comm);
 	if (kernel_thread)
 		c->softirq_flags = thread_softirq_flags(c->comm);
-	u64 self = noise_victims != NOISE_VICTIMS_USERS && next_is_victim ? NOISE_FLAG_SELF : 0;
+	u64 self =
+		noise_own_victims() != NOISE_VICTIMS_USERS && next_is_victim ? NOISE_FLAG_SELF : 0;
 	noise_open(c, NOISE_LEVEL_THREAD, thread_source,
 		   (waker & ~0xffffffffull) | FIELD(next, pid), self << 32 | c->waiting_tid);
 	c->frames[NOISE_LEVEL_THREAD].waker_cpu = waker;
@@ -337,7 +338,7 @@ static __always_inline void thread_depart(void *ctx, struct noise_cpu *c, struct
 	struct noise_task *state = task_state(c, tid, victim);
 	if (!state)
 		return;
-	if (noise_takes_stacks && victim)
+	if (noise_own_takes_stacks() && victim)
 		state->user_stack = noise_user_stack(ctx) + 1;
 	if (!runnable && FIELD(prev, exit_state)) {
 		wait_exit(c, state, tid);

@@ -207,7 +207,7 @@ static __always_inline int trigger_emit(struct task_struct *current, const struc
  */
 static __always_inline u32 trigger_stack(void *ctx)
 {
-	if (!noise_takes_stacks)
+	if (!noise_own_takes_stacks())
 		return NOISE_NO_STACK;
 	int stack = bpf_get_stackid(ctx, &noise_stacks, 0);
 	if (stack == -EEXIST)

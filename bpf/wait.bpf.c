@@ -77,7 +77,7 @@ static __always_inline struct noise_task *wait_wake_on(u32 cpu, struct task_stru
 	struct noise_cpu *target = kernel_task_on_cpu(task) ? NULL : noise_watched_cpu(cpu);
 	if (!target)
 		return NULL;
-	if (noise_victims == NOISE_VICTIMS_USERS && target->adopted_tid &&
+	if (noise_own_victims() == NOISE_VICTIMS_USERS && target->adopted_tid &&
 	    target->adopted_tid == tid &&
 	    bpf_ktime_get_ns() - target->spinning_left_ns > NOISE_NAP_NS)
 		target->adopted_tid = 0; /* it has slept: an idle CPU, as before */
@@ -138,7 +138,7 @@ static __noinline int wait_move(struct task_struct *task, u32 from, u32 to)
 	u32 wait = state->wait;
 	if (wait)
 		wait_end_on(here, state, tid, bpf_ktime_get_ns(), from, NOISE_FLAG_CONTINUED);
-	if (!noise_is_watched(to)) {
+	if (target->watch == NOISE_WATCH_NONE) {
 		wait_exit(here, state, tid);
 		state->slept_ns = NOISE_SLEPT_NEW;
 		wait_forget_waker(state);

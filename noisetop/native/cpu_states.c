@@ -14,7 +14,7 @@ int cpu_states__create(struct bpf_map *map, uint32_t count)
 	return err ? err : map_creation__create(map);
 }
 
-static void place(struct bpf_insn *load, size_t left, int fd)
+static void place(struct bpf_insn *load, size_t left, const void *fd)
 {
 	if (load->code != (BPF_LD | BPF_IMM | BPF_DW) || load->src_reg || !left)
 		return;
@@ -22,11 +22,12 @@ static void place(struct bpf_insn *load, size_t left, int fd)
 	if ((high << 32 | low) != NOISE_STATES_ADDRESS)
 		return;
 	load->src_reg = BPF_PSEUDO_MAP_VALUE;
-	load->imm = fd;
+	load->imm = *(const int *)fd;
 	load[1].imm = 0; /* from its beginning */
 }
 
 int cpu_states__place(const struct bpf_map *map, const struct bpf_object *object)
 {
-	return program_code__change(object, place, bpf_map__fd(map));
+	int fd = bpf_map__fd(map);
+	return program_code__change(object, place, &fd);
 }

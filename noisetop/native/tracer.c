@@ -16,6 +16,8 @@
 #include "kernel_hooks.h"
 #include "libbpf_log.h"
 #include "per_cpu.h"
+#include "placeholders.h"
+#include "program_code.h"
 #include "rcu.h"
 #include "skeleton.h"
 
@@ -131,6 +133,21 @@ static bool lists_victims(uint32_t victims)
 	       victims == NOISE_VICTIMS_THREADS;
 }
 
+static int configure_code(struct tracer *t)
+{
+	const struct bpf_object *object = t->skeleton->obj;
+	const struct noisetop_bpf__rodata *rodata = t->skeleton->rodata;
+	int err = cpu_states__place(t->skeleton->maps.noise_cpus, object);
+	if (!err)
+		err = program_code__put(object, NOISE_CPU_COUNT_NUMBER, rodata->noise_cpu_count);
+	if (!err)
+		err = program_code__put(object, NOISE_VICTIMS_NUMBER, rodata->noise_victims);
+	if (!err)
+		err = program_code__put(object, NOISE_TAKES_STACKS_NUMBER,
+					rodata->noise_takes_stacks);
+	return err;
+}
+
 static int configure_maps(struct tracer *t)
 {
 	struct noisetop_bpf *skeleton = t->skeleton;
@@ -142,7 +159,7 @@ static int configure_maps(struct tracer *t)
 	if (!err)
 		err = cpu_states__create(skeleton->maps.noise_cpus, rings__states(&t->rings));
 	if (!err && !t->config.compiled)
-		err = cpu_states__place(skeleton->maps.noise_cpus, skeleton->obj);
+		err = configure_code(t);
 	if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.noise_records,
 					       rings__capacity(&t->rings) / NOISE_GROUP_RECORDS);
