@@ -24,8 +24,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 #define MOST_BLOCKS 4096
 #define PRIORITY 50
@@ -37,13 +38,6 @@ static void die(const char *step)
 {
 	fprintf(stderr, "exchanges: %s: %s\n", step, strerror(errno));
 	exit(1);
-}
-
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
 static void open_socket(void)

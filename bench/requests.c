@@ -17,8 +17,9 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 #define CLIENTS 50
 #define MOST_BLOCKS 65536
@@ -30,13 +31,6 @@ static void die(const char *step)
 {
 	fprintf(stderr, "requests: %s: %s\n", step, strerror(errno));
 	exit(1);
-}
-
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
 static void ask(int client)
