@@ -10,7 +10,7 @@ from noisetop import _native
 from noisetop.counters.left_out import CHEAP, LOCAL
 from noisetop.tracing.program_sets import program_set
 
-_SOFTIRQ = ("softirq_raise", "softirq_entry", "softirq_exit")
+_SOFTIRQ = ("softirq_entry", "softirq_exit")
 _CALLED = ("call_function_single_entry", "csd_function_entry", "call_function_single_exit")
 _HAPPENINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("wake-up, and the switch to the woken task", ("sched_wakeup", "sched_switch")),
@@ -25,7 +25,7 @@ _HAPPENINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "timer of the wheel, armed and expired, and its softirq",
-        ("timer_start", *_SOFTIRQ[:2], "timer_expire_entry", "timer_expire_exit", _SOFTIRQ[2]),
+        ("timer_start", _SOFTIRQ[0], "timer_expire_entry", "timer_expire_exit", _SOFTIRQ[1]),
     ),
     ("softirq; packet over loopback", _SOFTIRQ),
     ("packet of a network card", ("irq_handler_entry", "irq_handler_exit", *_SOFTIRQ)),
@@ -36,8 +36,8 @@ _HAPPENINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("workqueue_queue_work", "workqueue_execute_start", "workqueue_execute_end"),
     ),
 )
-"""What happens, and the tracepoints that it hits. sched_waking is not among them, as its program is
-attached on kernels without csd_queue_cpu only."""
+"""What happens, and the tracepoints that it hits. Without sched_waking and softirq_raise: their
+programs are attached only on kernels that lack csd_queue_cpu, or casts."""
 _SETS = {"complete": (), "`--local`": (LOCAL,), "`--cheap`": (CHEAP,), "both": (LOCAL, CHEAP)}
 
 

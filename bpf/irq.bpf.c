@@ -29,7 +29,7 @@ int irq_entry(u64 *ctx)
 	if (c->open_levels & LEVEL_BIT(IRQ))
 		noise_open(c, NOISE_LEVEL_IRQ_NESTED, irq_source, number, 0);
 	else
-		noise_open(c, NOISE_LEVEL_IRQ, irq_source, number, 0);
+		noise_open_interrupt(c, irq_source, number);
 	return 0;
 }
 
@@ -52,9 +52,11 @@ int irq_exit(u64 *ctx)
 	struct noise_cpu *c = noise_wanting_cpu();
 	if (!c || irq_is_ipi(ctx))
 		return 0;
-	if (c->open_levels & LEVEL_BIT(IRQ_NESTED))
+	if (c->open_levels & LEVEL_BIT(IRQ_NESTED)) {
 		irq_close(c, NOISE_LEVEL_IRQ_NESTED, ctx);
-	else if (noise_is_open(c, NOISE_LEVEL_IRQ, irq_source))
+	} else if (noise_is_open(c, NOISE_LEVEL_IRQ, irq_source)) {
+		raiser_note_since(c, c->frames[NOISE_LEVEL_IRQ].pending);
 		irq_close(c, NOISE_LEVEL_IRQ, ctx);
+	}
 	return 0;
 }

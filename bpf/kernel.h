@@ -212,6 +212,7 @@ static __always_inline struct noise_cpu *noise_states(void)
 #define noise_own_cpu_count() NOISE_NUMBER(NOISE_CPU_COUNT_NUMBER)
 #define noise_own_victims() NOISE_NUMBER(NOISE_VICTIMS_NUMBER)
 #define noise_own_takes_stacks() NOISE_NUMBER(NOISE_TAKES_STACKS_NUMBER)
+#define noise_own_pending_known() NOISE_NUMBER(NOISE_PENDING_KNOWN_NUMBER)
 
 /*
  * What lies at an address, as a struct whose fields are read without a call. The loader puts the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a noise source may use. A source is one <name>.bpf.c: a NOISE_SOURCE() and its programs,
- * which call noise_begin() and noise_end(). All are compiled as one translation unit, so that the
+ * which call noise_open() and noise_close(). All are compiled as one translation unit, so that the
  * accounting is inlined into every program and a hit costs no call.
  */
 #ifndef NOISETOP_NOISE_BPF_H
@@ -9,6 +9,7 @@
 
 #include "frontend.h"
 #include "noise.h"
+#include "raiser.bpf.h"
 #include "ring.bpf.h"
 #include "state.bpf.h"
 
@@ -43,8 +44,6 @@
 NOISE_SOURCE(thread, "thread", TASK);
 /* Where victims were: see struct noise_trigger. */
 NOISE_TRIGGER(victim_stack, victim, "thread");
-
-#define LEVEL_BIT(level) (1u << NOISE_LEVEL_##level)
 
 /* A kernel thread spins that keeps a CPU busy for so long, */
 #define NOISE_SPINS_NS 100000000ull
@@ -213,10 +212,6 @@ static __always_inline bool noise_marks_entry(struct noise_cpu *c, u32 level, u3
 	frame->marked = 1;
 	return true;
 }
-
-/* The fields from this one on, as a word: they are put together in a register. */
-#define NOISE_WORD(record, field) (*(noise_word *)&(record)->field)
-typedef u64 __attribute__((may_alias)) noise_word;
 
 static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *event, u32 level,
 				       u8 source, u32 flags, u8 marks)
@@ -393,8 +388,9 @@ NOISE_FUNCTION int noise_adopt(void)
 	return 0;
 }
 
-static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 source, u64 id,
-				       u64 object)
+/* `tag`: the source, and above it what else its word in the frame holds. */
+static __always_inline void noise_open_tagged(struct noise_cpu *c, u32 level, u64 tag, u64 id,
+					      u64 object)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	if (!c->victim_tid && level >= NOISE_LEVEL_SOFTIRQ && level < NOISE_LEVEL_NMI &&
@@ -404,12 +400,16 @@ static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 sourc
 		noise_lose(c, NOISE_LOSS_UNBALANCED);
 	frame->id = id;
 	frame->object = object;
-	frame->source = source; /* with the next two, one store */
-	frame->waker_cpu = 0;
-	frame->marked = 0;
+	NOISE_WORD(frame, source) = tag;
 	c->open_levels |= 1u << level;
 	/* Last, so that setting up the frame is not counted as part of it. */
 	frame->start_ns = noise_now(c, level, &frame->closed_ns);
+}
+
+static __always_inline void noise_open(struct noise_cpu *c, u32 level, u32 source, u64 id,
+				       u64 object)
+{
+	noise_open_tagged(c, level, source, id, object);
 }
 
 static __always_inline bool noise_has_open(struct noise_cpu *c, u32 level, u32 source)
@@ -427,22 +427,28 @@ static __always_inline bool noise_is_open(struct noise_cpu *c, u32 level, u32 so
 	return false;
 }
 
-static __always_inline int noise_begin(u32 level, u32 source, u64 id)
+static __always_inline void noise_open_interrupt(struct noise_cpu *c, u32 source, u64 id)
+{
+	noise_open_tagged(c, NOISE_LEVEL_IRQ, source | raiser_tag(c), id, 0);
+}
+
+static __always_inline int noise_begin_interrupt(u32 source)
 {
 	struct noise_cpu *c = noise_wanting_cpu();
 	if (c)
-		noise_open(c, level, source, id, 0);
+		noise_open_interrupt(c, source, 0);
 	return 0;
 }
 
-static __always_inline int noise_end(void *ctx, u32 level, u32 source)
+static __always_inline int noise_end_softirq(void *ctx, u32 source)
 {
 	struct noise_cpu *c = noise_ending_cpu();
 	u32 writer;
 	if (!c)
 		return 0;
-	if (noise_has_open(c, level, source)) {
-		struct noise_event *event = noise_close(c, level, source, 0, &writer);
+	if (noise_has_open(c, NOISE_LEVEL_SOFTIRQ, source)) {
+		raiser_note_since(c, c->frames[NOISE_LEVEL_SOFTIRQ].pending);
+		struct noise_event *event = noise_close(c, NOISE_LEVEL_SOFTIRQ, source, 0, &writer);
 		noise_commit_interrupt(ctx, c, event, writer);
 		return 0;
 	}
@@ -500,6 +506,7 @@ static __always_inline void noise_close_pair(struct noise_cpu *c, u64 now_ns, u6
 static __always_inline void noise_close_interrupt(void *ctx, struct noise_cpu *c, u32 source)
 {
 	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
+	raiser_note_since(c, c->frames[NOISE_LEVEL_IRQ].pending);
 	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK)) {
 		if (!noise_own_takes_stacks() &&
 		    now_ns - c->frames[NOISE_LEVEL_IRQ].start_ns < 1ull << 32) {

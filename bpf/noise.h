@@ -327,8 +327,11 @@ struct noise_frame {
 	noise_u64 id;
 	noise_u64 object;
 	noise_u32 source;
-	noise_u16 waker_cpu; /* of threads */
-	noise_u16 marked;    /* the cost of entering is told by an event inside */
+	union {
+		noise_u16 waker_cpu; /* of threads */
+		noise_u16 pending;   /* of interrupts and softirqs: those pending when it began */
+	};
+	noise_u16 marked; /* the cost of entering is told by an event inside */
 };
 
 /* An entry into the kernel on its way. */
@@ -410,7 +413,7 @@ struct noise_cpu {
 	noise_u64 number; /* a pointer that is kept here: the verifier multiplies no others */
 	noise_u64 tick_expires_ns;   /* of the tick's timer when its function was called */
 	noise_u64 spinning_since_ns; /* spinning_tid keeps this CPU busy since */
-	noise_u64 spinning_left_ns;  /* sleeps since, 0: does not */
+	noise_u64 pending_place;     /* the address of the mask of its pending softirqs */
 	struct noise_frame frames[NOISE_LEVELS];
 	noise_u64 losses[NOISE_LOSSES];
 	noise_u64 ticks[NOISE_TICKS]; /* attempts to stop the tick */
@@ -427,8 +430,9 @@ struct noise_cpu {
 	noise_u32 wait_epoch;     /* raised when nobody waits any more, whatever the counts say */
 	noise_u32 spinning_tid;   /* a kernel thread that hardly sleeps, 0: none is known */
 	noise_u32 adopted_tid;    /* the same, once it counts as a victim, as it spins for long */
-	noise_u32 reserved[3];
-	noise_u64 tails[8]; /* user space's positions in rings[], on a line of their own */
+	noise_u32 reserved;
+	noise_u64 spinning_left_ns; /* sleeps since, 0: does not */
+	noise_u64 tails[8];         /* user space's positions in rings[], on a line of their own */
 };
 
 #endif

@@ -9,9 +9,10 @@
 /* The address of the states of all CPUs: see noisetop/native/cpu_states.h. */
 #define NOISE_STATES_ADDRESS 0x6e6f6973746174
 
-/* noise_cpu_count, noise_victims and noise_takes_stacks: see noisetop/native/program_code.h. */
+/* Of the configuration, by the name of the constant: see noisetop/native/program_code.h. */
 #define NOISE_CPU_COUNT_NUMBER 0x6e6f636e
 #define NOISE_VICTIMS_NUMBER 0x6e6f7669
 #define NOISE_TAKES_STACKS_NUMBER 0x6e6f7374
+#define NOISE_PENDING_KNOWN_NUMBER 0x6e6f706b
 
 #endif

@@ -6,6 +6,12 @@
 #include "frontend.h"
 #include "noise.h"
 
+#define LEVEL_BIT(level) (1u << NOISE_LEVEL_##level)
+
+/* The fields from this one on, as a word: they are put together in a register. */
+#define NOISE_WORD(record, field) (*(noise_word *)&(record)->field)
+typedef u64 __attribute__((may_alias)) noise_word;
+
 /* A page fault on its way. */
 struct noise_fault {
 	u64 start_ns;
@@ -42,6 +48,9 @@ const volatile bool noise_switch_has_state = true; /* since 5.18 (fa2c3254d7cf) 
 /* From a run queue to the preempt count of the same CPU. */
 const volatile bool noise_preempt_count_known;
 const volatile long long noise_preempt_count_offset;
+/* The same to the mask of its pending softirqs, which then tells who raised one. */
+const volatile bool noise_pending_known;
+const volatile long long noise_pending_offset;
 /* Fields are read at any address without a call: see kernel_cast(). */
 const volatile bool noise_casts_known;
 /* generic_smp_call_function_single_interrupt, where csd_queue_cpu reports more. */
@@ -237,6 +246,22 @@ static __always_inline bool noise_is_victim_on(struct noise_cpu *c, struct task_
 	return noise_victims == NOISE_VICTIMS_USERS && c->adopted_tid && c->adopted_tid == tid;
 }
 
+/* A struct noise_raiser of which only the context is set. */
+#define RAISER_IN(context) ((NOISE_CONTEXT_##context + 1ull) << 56)
+
+/* Finds the mask of pending softirqs. Who raised those that are pending already, nobody knows. */
+static __always_inline void noise_find_pending(struct noise_cpu *c)
+{
+	u16 pending = 0;
+	if (!noise_pending_known)
+		return;
+	c->pending_place = (u64)kernel_per_cpu_place(kernel_current()) + noise_pending_offset;
+	bpf_probe_read_kernel(&pending, sizeof(pending), (void *)c->pending_place);
+	for (u32 i = 0; i < NOISE_SOFTIRQS; i++)
+		if (pending & 1u << i)
+			NOISE_WORD(&c->raisers[i], tid) = RAISER_IN(UNKNOWN);
+}
+
 /*
  * Learns which task is current after attaching. Once per CPU, so it is kept out of line.
  */
@@ -246,6 +271,7 @@ NOISE_FUNCTION int noise_sync(void)
 	if (!c)
 		return 0;
 	struct task_struct *task = (void *)bpf_get_current_task();
+	noise_find_pending(c);
 	u32 pid = BPF_CORE_READ(task, pid);
 	c->tid = pid;
 	bool victim = noise_is_victim(task, pid, BPF_CORE_READ(task, tgid),

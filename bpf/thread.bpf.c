@@ -359,8 +359,11 @@ int thread_switch(u64 *ctx)
 		return 0;
 	struct task_struct *prev = (void *)ctx[1];
 	struct task_struct *next = (void *)ctx[2];
-	if (c->watch == NOISE_WATCH_SYNCED && FIELD(prev, pid) != c->tid)
+	if (c->watch != NOISE_WATCH_SYNCED)
+		noise_sync();
+	else if (FIELD(prev, pid) != c->tid)
 		thread_resync();
+	raiser_note_since(c, 0);
 	if (noise_traces_faults)
 		fault_park(c, FIELD(prev, pid), thread_is_runnable(ctx, prev));
 	bool again = c->open_levels & LEVEL_BIT(THREAD);
@@ -389,7 +392,6 @@ int thread_switch(u64 *ctx)
 		noise_is_victim_on(c, next, tid, FIELD(next, tgid), FIELD(next, flags));
 	c->tid = tid;
 	c->victim_tid = next_is_victim ? tid : waiting_tid;
-	c->watch = NOISE_WATCH_SYNCED;
 	if (c->victim_tid)
 		trigger_emit_argument_name(c, ctx, 2);
 	thread_enter(c, next, next_is_victim, waker, again);

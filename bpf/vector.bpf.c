@@ -12,7 +12,7 @@
 	SEC("tp_btf/" #vector "_entry")                                                            \
 	int vector##_entry(u64 *ctx)                                                               \
 	{                                                                                          \
-		return noise_begin(NOISE_LEVEL_IRQ, vector##_source, 0);                           \
+		return noise_begin_interrupt(vector##_source);                                     \
 	}                                                                                          \
 	SEC("tp_btf/" #vector "_exit")                                                             \
 	int vector##_exit(u64 *ctx)                                                                \

@@ -44,7 +44,7 @@ int vector_entry(u64 *ctx)
 {
 	if (!noise_this_cpu())
 		return 0;
-	return noise_begin(NOISE_LEVEL_IRQ, vector_source((void *)ctx[0]), 0);
+	return noise_begin_interrupt(vector_source((void *)ctx[0]));
 }
 
 SEC("tp_btf/ipi_exit")

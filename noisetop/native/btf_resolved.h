@@ -2,6 +2,8 @@
 #ifndef NOISETOP_BTF_RESOLVED_H
 #define NOISETOP_BTF_RESOLVED_H
 
+#include <stdint.h>
+
 #include <bpf/btf.h>
 
 /* The type behind variables, typedefs and modifiers; NULL where that is void. Owned by `btf`. */

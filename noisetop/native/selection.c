@@ -50,13 +50,18 @@ void selection__apply(const struct selection *selection, struct noisetop_bpf *sk
 	}
 }
 
+bool selection__spares(const struct noisetop_bpf *skeleton, const struct bpf_program *program)
+{
+	if (program == skeleton->progs.wait_waking)
+		return skeleton->rodata->noise_queued_wakeup;
+	return program == skeleton->progs.softirq_raise && skeleton->rodata->noise_pending_known;
+}
+
 bool selection__wants(const struct selection *selection, const struct noisetop_bpf *skeleton,
 		      const struct bpf_program *program)
 {
-	if (is_left_out(selection, program))
+	if (is_left_out(selection, program) || selection__spares(skeleton, program))
 		return false;
-	if (program == skeleton->progs.wait_waking)
-		return !skeleton->rodata->noise_queued_wakeup;
 	if (program == skeleton->progs.entry_begin || program == skeleton->progs.entry_end)
 		return selection->entries;
 	return selection->faults || bpf_program__type(program) != BPF_PROG_TYPE_PERF_EVENT;

@@ -22,6 +22,8 @@ struct selection {
  * the programs that the kernel lacks is gone. Says how wakers are told.
  */
 void selection__apply(const struct selection *selection, struct noisetop_bpf *skeleton);
+/* Whether nothing is unknown without it on this kernel. After selection__apply(). */
+bool selection__spares(const struct noisetop_bpf *skeleton, const struct bpf_program *program);
 /* Whether it is asked for. After selection__apply(). */
 bool selection__wants(const struct selection *selection, const struct noisetop_bpf *skeleton,
 		      const struct bpf_program *program);

@@ -327,16 +327,18 @@ static PyObject *describe_program(struct tracer *t, const struct bpf_program *pr
 				 : bpf_program__fd(program);
 	bool loaded = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size);
 	bool wanted = selection__wants(&t->config.selection, t->skeleton, program);
+	bool spared = selection__spares(t->skeleton, program);
 	const char *section = bpf_program__section_name(program);
 	const char *tracepoint = strchr(section, '/');
 	const char *refusal = refusals__reason(&t->refusals, bpf_program__name(program));
-	return Py_BuildValue("{s:s,s:s,s:N,s:N,s:s,s:K,s:K,s:K}", "name",
+	return Py_BuildValue("{s:s,s:s,s:N,s:N,s:N,s:s,s:K,s:K,s:K}", "name",
 			     bpf_program__name(program), "tracepoint",
 			     tracepoint ? tracepoint + 1 : section, "loaded",
-			     PyBool_FromLong(loaded), "wanted", PyBool_FromLong(wanted), "refusal",
-			     refusal ? refusal : "", "run_count", (unsigned long long)info.run_cnt,
-			     "run_time_ns", (unsigned long long)info.run_time_ns,
-			     "recursion_misses", (unsigned long long)info.recursion_misses);
+			     PyBool_FromLong(loaded), "wanted", PyBool_FromLong(wanted), "spared",
+			     PyBool_FromLong(spared), "refusal", refusal ? refusal : "",
+			     "run_count", (unsigned long long)info.run_cnt, "run_time_ns",
+			     (unsigned long long)info.run_time_ns, "recursion_misses",
+			     (unsigned long long)info.recursion_misses);
 }
 
 static PyObject *session_programs(PyObject *self, PyObject *unused)

@@ -10,6 +10,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "btf_field.h"
 #include "btf_resolved.h"
 #include "cpu_states.h"
 #include "kernel_casts.h"
@@ -109,6 +110,30 @@ static void configure_preempt_count(struct tracer *t, const struct btf *kernel)
 	t->skeleton->rodata->noise_preempt_count_offset = count - queue;
 }
 
+/* A field of a per-CPU variable, from where per_cpu__offset() begins; -1: there is none. */
+static long long per_cpu_field(const struct btf *kernel, const char *variable, const char *type,
+			       const char *field)
+{
+	long long offset = per_cpu__offset(kernel, variable);
+	long long inside = btf_field_offset(kernel, type, field);
+	return offset < 0 || inside < 0 ? -1 : offset + inside;
+}
+
+/* On x86 the mask was in irq_stat, as it is elsewhere, then in pcpu_hot (6.2 to 6.14), then alone. */
+static void configure_pending(struct tracer *t, const struct btf *kernel)
+{
+	struct noisetop_bpf__rodata *rodata = t->skeleton->rodata;
+	long long queue = per_cpu__offset(kernel, "runqueues");
+	long long mask = per_cpu__offset(kernel, "__softirq_pending");
+	if (mask < 0)
+		mask = per_cpu_field(kernel, "pcpu_hot", "pcpu_hot", "softirq_pending");
+	if (mask < 0)
+		mask = per_cpu_field(kernel, "irq_stat", "irq_cpustat_t", "__softirq_pending");
+	bool reached = queue >= 0 && btf_field_offset(kernel, "cfs_rq", "rq") >= 0;
+	rodata->noise_pending_known = rodata->noise_casts_known && reached && mask >= 0;
+	rodata->noise_pending_offset = mask - queue;
+}
+
 /* Configures what depends on the kernel's BTF. */
 static int configure_kernel(struct tracer *t)
 {
@@ -123,6 +148,7 @@ static int configure_kernel(struct tracer *t)
 	if (!err)
 		err = kernel_casts__resolve(kernel, t->skeleton->obj,
 					    &t->skeleton->rodata->noise_casts_known);
+	configure_pending(t, kernel);
 	btf__free(kernel);
 	return err;
 }
@@ -145,6 +171,9 @@ static int configure_code(struct tracer *t)
 	if (!err)
 		err = program_code__put(object, NOISE_TAKES_STACKS_NUMBER,
 					rodata->noise_takes_stacks);
+	if (!err)
+		err = program_code__put(object, NOISE_PENDING_KNOWN_NUMBER,
+					rodata->noise_pending_known);
 	return err;
 }
 

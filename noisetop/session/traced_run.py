@@ -205,6 +205,8 @@ class TracedRun:
             ) as tracer:
                 if not symbols:
                     self._say(hidden_names_notice())
+                if left_out := LEFT_OUT.brief(tracer.left_out, 0).text:
+                    self._say(left_out)
                 if tracer.other_listeners.users:
                     users = OTHER_LISTENERS.brief(tracer.other_listeners, 0).text
                     self._say(f"tracepoints: {users}")
@@ -222,8 +224,6 @@ class TracedRun:
         """What the user should know before tracing starts."""
         if warning := housekeeping_warning(self.housekeeping, self.target):
             self._say(warning)
-        if left_out := LEFT_OUT.brief(self.programs.left_out, 0).text:
-            self._say(left_out)
         if not is_first("pid"):
             self._say("this is a container: numbers of tasks in the results are the host's")
         if self._backend == "bcc":

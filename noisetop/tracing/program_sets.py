@@ -6,8 +6,8 @@ The complete set tells what ran and who caused it. The others leave programs out
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
 from noisetop.counters.left_out import (
     BUDGET,
@@ -35,6 +35,7 @@ _TASKLETS = ("tasklet_entry", "tasklet_exit")
 _ARMED = "who arms timers"
 _SEVERAL = "functions of an interrupt that runs several"
 _FUNCTIONS = "functions that interrupts run"
+_RAISE, _RAISED = "softirq_raise", "who raises softirqs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +47,24 @@ class ProgramSet:
     left_out: LeftOut = NOTHING
     """What that means."""
 
+    def sparing(self, programs: Collection[str]) -> ProgramSet:
+        """The same on a kernel where nothing is unknown without some programs."""
+        if _RAISE not in programs:
+            return self
+        unknown = tuple(what for what in self.left_out.unknown if what != _RAISED)
+        return replace(self, left_out=replace(self.left_out, unknown=unknown))
+
 
 COMPLETE = ProgramSet()
 # LOCAL, and the steps of a budget: programs, and what is unknown without them.
 _REDUCTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     LOCAL: (
-        (*_SENDERS, *_ARMERS, "work_queue", "softirq_raise", "wait_waking"),
+        (*_SENDERS, *_ARMERS, "work_queue", _RAISE, "wait_waking"),
         (
             "who sends interrupts",
             _ARMED,
             "who queues work",
-            "who raises softirqs",
+            _RAISED,
             "who wakes a thread by an interrupt",
         ),
     ),

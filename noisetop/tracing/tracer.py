@@ -163,6 +163,7 @@ class Tracer:
                 self.user_stacks = UserStackWatch(self._session.user_stack)
             if self.backend == "bcc":
                 self._compile()
+            self._spare()
             self._check_entries()
             self._add_victims()
             self.other_listeners = self._find_listeners()
@@ -239,6 +240,11 @@ class Tracer:
         """The section of each program that is not left out, by its name."""
         left_out, programs = self.programs.programs, _native.programs().items()
         return {name: where for name, where in programs if name not in left_out}
+
+    def _spare(self) -> None:
+        """What is left out is less where this kernel tells as much with fewer programs."""
+        spared = {program["name"] for program in self._session.programs() if program["spared"]}
+        self.programs = self.programs.sparing(spared)
 
     def _check_entries(self) -> None:
         """Raises NoisetopError where entries are asked for and the kernel does not tell them."""

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TRACEFS = Path("/sys/kernel/tracing")
-_LINE = re.compile(r"-(\d+) +\[(\d+)\] \S+ +(\d+)\.(\d{6}): (\w+): (.*)")
+_LINE = re.compile(r"-(\d+) +\[(\d+)\] (\S+) +(\d+)\.(\d{6}): (\w+): (.*)")
+_CONTEXT = 2
+"""Of the flags of a line, where they tell it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class Traced:
     """CLOCK_MONOTONIC, in whole microseconds."""
     tid: int
     """Of the task that was current."""
+    context: str
+    """``h``, ``H`` or ``s``: interrupt, the same during a softirq, softirq; ``.`` else."""
     name: str
     text: str
     """Its arguments, ``name=value`` and the like."""
@@ -63,6 +67,6 @@ def kernel_trace(*events: str) -> Iterator[KernelTrace]:
 
 
 def _parsed(line: re.Match[str]) -> Traced:
-    tid, cpu, seconds, microseconds, name, text = line.groups()
+    tid, cpu, flags, seconds, microseconds, name, text = line.groups()
     time_ns = int(seconds) * 10**9 + int(microseconds) * 1000
-    return Traced(int(cpu), time_ns, int(tid), name, text)
+    return Traced(int(cpu), time_ns, int(tid), flags[_CONTEXT], name, text)

@@ -85,11 +85,22 @@ def test_a_program_that_would_halt_the_kernel_is_left_out(tmp_path: Path) -> Non
     """As on kernels whose RCU does not note that it has asked for help: noisetop/native/rcu.c."""
     if b"\0rcu_read_lock_nesting\0" not in BTF.read_bytes():
         return  # readers are not preempted
-    done = run_without("defer_qs_pending", tmp_path, "--json", "-c", str(OWN), "-d", "500ms")
+    fields = "defer_qs_pending __softirq_pending"
+    done = run_without(fields, tmp_path, "--json", "-c", str(OWN), "-d", "500ms")
     assert done.returncode == 0, done.stderr
     missing = json.loads(done.stdout.splitlines()[0])["unavailable_sources"]
     (told,) = [name for name in missing if name.split()[0] == "softirq_raise"]
     assert "without end" in told
+
+
+def test_local_tells_who_raises_softirqs_where_their_mask_is_found(tmp_path: Path) -> None:
+    options = "--json", "-c", str(OWN), "-d", "500ms", "--local"
+    for fields in ("", "__softirq_pending"):
+        done = run_without(fields, tmp_path, *options)
+        assert done.returncode == 0, done.stderr
+        unknown = json.loads(done.stdout.splitlines()[0])["left_out"]["unknown"]
+        assert ("who raises softirqs" in unknown) == bool(fields)
+        assert ("who raises softirqs" in done.stderr) == bool(fields)
 
 
 def test_without_the_one_that_tells_the_victim_it_says_why(tmp_path: Path) -> None:
