@@ -28,11 +28,13 @@ SEC("tp_btf/softirq_entry")
 int softirq_entry(u64 *ctx)
 {
 	u32 vector = ctx[0];
-	struct noise_cpu *c = noise_wanting_cpu();
+	struct noise_cpu *c = noise_synced_cpu();
 	if (!c || vector >= NOISE_SOFTIRQS)
 		return 0;
-	noise_open_tagged(c, NOISE_LEVEL_SOFTIRQ, softirq_source | raiser_tag(c), vector,
-			  raiser_take(c, vector));
+	u64 raised = raiser_take(c, vector); /* whoever it delays: the next time is another one */
+	if (noise_wants(c))
+		noise_open_tagged(c, NOISE_LEVEL_SOFTIRQ, softirq_source | raiser_tag(c), vector,
+				  raised);
 	return 0;
 }
 

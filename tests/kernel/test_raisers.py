@@ -129,7 +129,8 @@ def test_each_softirq_names_who_raised_it_first(by_process: bool) -> None:
     told = ours.by_vector()
     found = compared(told, theirs_by_vector(event for event in theirs.events if event.cpu == CPU))
     assert sum(found.values()) >= FEWEST * sum(map(len, told.values()))
-    assert not [key for key in found if key[1] != key[2]], found
+    wrong = {key: count for key, count in found.items() if key[1] != key[2]}
+    assert not wrong, (wrong, found)
     contexts: Counter[str] = Counter()
     for (_, who, _), count in found.items():
         contexts[who[0] if who else ""] += count
