@@ -22,8 +22,7 @@
 #include "rcu.h"
 #include "skeleton.h"
 
-#define PCPU_HOT_PREEMPT_COUNT 8 /* behind the pointer to the current task */
-#define USER_STACKS 16384        /* 5 MiB */
+#define USER_STACKS 16384 /* 5 MiB */
 #define VICTIM_IDS 65536
 
 static int fail(struct tracer_error *error, const char *step, int err)
@@ -96,41 +95,47 @@ static void configure_victims(struct tracer *t)
 	rodata->noise_takes_stacks = t->config.stacks;
 }
 
-/* On x86 the preempt count stood alone, then first in pcpu_hot (6.2 to 6.14), and alone again. */
-static void configure_preempt_count(struct tracer *t, const struct btf *kernel)
-{
-	long long queue = per_cpu__offset(kernel, "runqueues");
-	long long count = per_cpu__offset(kernel, "__preempt_count");
-	long long hot = count < 0 ? per_cpu__offset(kernel, "pcpu_hot") : -1;
-	if (hot >= 0)
-		count = hot + PCPU_HOT_PREEMPT_COUNT;
-	if (queue < 0 || count < 0)
-		return;
-	t->skeleton->rodata->noise_preempt_count_known = true;
-	t->skeleton->rodata->noise_preempt_count_offset = count - queue;
-}
-
 /* A field of a per-CPU variable, from where per_cpu__offset() begins; -1: there is none. */
 static long long per_cpu_field(const struct btf *kernel, const char *variable, const char *type,
 			       const char *field)
 {
 	long long offset = per_cpu__offset(kernel, variable);
-	long long inside = btf_field_offset(kernel, type, field);
-	return offset < 0 || inside < 0 ? -1 : offset + inside;
+	long long inside = offset < 0 ? -1 : btf_field_offset(kernel, type, field);
+	return inside < 0 ? -1 : offset + inside;
+}
+
+/* On x86 the preempt count stood alone, then in pcpu_hot (6.2 to 6.14), and alone again. */
+static long long preempt_count_offset(const struct btf *kernel)
+{
+	long long count = per_cpu__offset(kernel, "__preempt_count");
+	return count >= 0 ? count : per_cpu_field(kernel, "pcpu_hot", "pcpu_hot", "preempt_count");
 }
 
 /* On x86 the mask was in irq_stat, as it is elsewhere, then in pcpu_hot (6.2 to 6.14), then alone. */
-static void configure_pending(struct tracer *t, const struct btf *kernel)
+static long long softirq_mask_offset(const struct btf *kernel)
 {
-	struct noisetop_bpf__rodata *rodata = t->skeleton->rodata;
-	long long queue = per_cpu__offset(kernel, "runqueues");
 	long long mask = per_cpu__offset(kernel, "__softirq_pending");
 	if (mask < 0)
 		mask = per_cpu_field(kernel, "pcpu_hot", "pcpu_hot", "softirq_pending");
 	if (mask < 0)
 		mask = per_cpu_field(kernel, "irq_stat", "irq_cpustat_t", "__softirq_pending");
-	bool reached = queue >= 0 && btf_field_offset(kernel, "cfs_rq", "rq") >= 0;
-	rodata->noise_pending_known = rodata->noise_casts_known && reached && mask >= 0;
+	return mask;
+}
+
+/* What is found by its distance from the run queue, to which the current task leads. */
+static void configure_per_cpu(struct tracer *t, const struct btf *kernel)
+{
+	struct noisetop_bpf__rodata *rodata = t->skeleton->rodata;
+	long long queue = per_cpu__offset(kernel, "runqueues");
+	if (queue < 0)
+		return;
+	long long count = preempt_count_offset(kernel);
+	rodata->noise_preempt_count_known = count >= 0;
+	rodata->noise_preempt_count_offset = count - queue;
+	if (!rodata->noise_casts_known || btf_field_offset(kernel, "cfs_rq", "rq") < 0)
+		return;
+	long long mask = softirq_mask_offset(kernel);
+	rodata->noise_pending_known = mask >= 0;
 	rodata->noise_pending_offset = mask - queue;
 }
 
@@ -144,11 +149,10 @@ static int configure_kernel(struct tracer *t)
 	int err = kernel_hooks__leave_out_missing(kernel, t->skeleton->obj);
 	t->skeleton->rodata->noise_switch_has_state =
 		tracepoint_arguments(kernel, "btf_trace_sched_switch") >= 4;
-	configure_preempt_count(t, kernel);
 	if (!err)
 		err = kernel_casts__resolve(kernel, t->skeleton->obj,
 					    &t->skeleton->rodata->noise_casts_known);
-	configure_pending(t, kernel);
+	configure_per_cpu(t, kernel);
 	btf__free(kernel);
 	return err;
 }
