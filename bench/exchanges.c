@@ -3,11 +3,12 @@
  * A program that sends something and gets it back, over and over; to be started on one CPU. Takes one
  * order per line from stdin,
  *
- *     <datagram|pipe> <blocks>
+ *     <datagram|timer|pipe> <blocks> <round trips>
  *
- * and answers each on stdout with that many doubles: ns that a round trip took, the mean of a block.
+ * and answers each on stdout with that many doubles: ns that a round trip took, the mean of so many in a block.
  * A datagram goes to the socket that it came from and raises one softirq, which is served before
- * send() returns. Through the pipes a byte goes to another thread and back: two wake-ups, two
+ * send() returns. A timer is armed for a moment that has passed, and its interrupt runs at once: no
+ * host can hold it back, as it can one for later. Through the pipes a byte goes to another thread and back: two wake-ups, two
  * switches. It runs at a real-time priority, above the threads of tools, so that no other task runs
  * in between; where it may not have one, others may preempt it. It sleeps between orders, and what
  * the kernel's limit on real-time tasks takes from it lies in one block.
@@ -24,15 +25,15 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "clock.h"
 
-#define MOST_BLOCKS 4096
+#define MOST_BLOCKS 8192
 #define PRIORITY 50
-#define ROUND_TRIPS 40 /* of a block: shorter than what the host takes at a time */
 
-static int own_socket, there[2], back[2]; /* the pipes: to the other thread, and from it */
+static int own_socket, timer, there[2], back[2]; /* the pipes: to the other thread, and from it */
 
 static void die(const char *step)
 {
@@ -52,6 +53,13 @@ static void open_socket(void)
 	    getsockname(own_socket, (void *)&address, &size) ||
 	    connect(own_socket, (void *)&address, size))
 		die("socket");
+}
+
+static void open_timer(void)
+{
+	timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+	if (timer < 0)
+		die("timerfd");
 }
 
 static void *answer(void *nothing)
@@ -77,6 +85,17 @@ static void exchange_datagram(void)
 		die("send");
 }
 
+static void exchange_timer(void)
+{
+	const struct itimerspec past = {.it_value.tv_nsec = 1};
+	uint64_t expired;
+	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &past, NULL))
+		die("timerfd_settime");
+	while (read(timer, &expired, sizeof(expired)) < 0)
+		if (errno != EAGAIN)
+			die("timerfd");
+}
+
 static void exchange_byte(void)
 {
 	char content = 0;
@@ -84,27 +103,36 @@ static void exchange_byte(void)
 		die("write");
 }
 
-static double block(void (*exchange)(void))
+/* By its first letter. */
+static void (*exchange_of(const char *kind))(void)
+{
+	if (*kind == 't')
+		return exchange_timer;
+	return *kind == 'd' ? exchange_datagram : exchange_byte;
+}
+
+static double block(void (*exchange)(void), unsigned int round_trips)
 {
 	uint64_t start_ns = clock_ns();
-	for (int i = 0; i < ROUND_TRIPS; i++)
+	for (unsigned int i = 0; i < round_trips; i++)
 		exchange();
-	return (double)(clock_ns() - start_ns) / ROUND_TRIPS;
+	return (double)(clock_ns() - start_ns) / round_trips;
 }
 
 int main(void)
 {
 	struct sched_param first = {.sched_priority = PRIORITY};
 	static double took_ns[MOST_BLOCKS];
-	unsigned int blocks;
+	unsigned int blocks, round_trips;
 	char kind[16];
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sched_setscheduler(0, SCHED_FIFO, &first); /* threads inherit it */
 	open_socket();
+	open_timer();
 	open_pipes();
-	while (scanf("%15s %u", kind, &blocks) == 2 && blocks <= MOST_BLOCKS) {
+	while (scanf("%15s %u %u", kind, &blocks, &round_trips) == 3 && blocks <= MOST_BLOCKS) {
 		for (unsigned int i = 0; i < blocks; i++)
-			took_ns[i] = block(*kind == 'd' ? exchange_datagram : exchange_byte);
+			took_ns[i] = block(exchange_of(kind), round_trips);
 		if (fwrite(took_ns, sizeof(*took_ns), blocks, stdout) != blocks || fflush(stdout))
 			return 1;
 	}

@@ -1,4 +1,4 @@
-"""Drives exchanges.c: a program that has softirqs, or switches, at every system call."""
+"""Drives exchanges.c: a program that has softirqs, timers or switches at every system call."""
 
 from __future__ import annotations
 
@@ -15,11 +15,30 @@ from bench.victim import PERIODS
 from bench.workloads import on_cpu
 
 SOURCE = Path(__file__).with_name("exchanges.c")
-KINDS = ("datagram", "pipe")
-BLOCKS = 200
-"""Of a period: 15 ms for datagrams, 30 for bytes."""
 STEADY_PERCENTILE = 10
-"""Of the blocks: whoever else runs on that CPU, or its host, only adds."""
+"""Of blocks: whoever else runs on that CPU, or its host, only adds."""
+SINGLE_PERCENTILE = 2
+"""Of what the host takes part in, one by one: it is in one of two states, and changes often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """What is measured of a kind at a time."""
+
+    blocks: int
+    round_trips: int
+    """Of a block: shorter than what the host takes at a time."""
+    percentile: float
+    """Of the blocks."""
+
+
+PERIODS_OF = {
+    "datagram": Period(200, 40, STEADY_PERCENTILE),
+    "timer": Period(3000, 1, SINGLE_PERCENTILE),
+    "pipe": Period(200, 40, STEADY_PERCENTILE),
+}
+"""By kind; each some 15 to 40 ms."""
+KINDS = tuple(PERIODS_OF)
 _NS = np.dtype("=f8")
 
 
@@ -36,9 +55,10 @@ class Exchanges:
 
     def period_ns(self, kind: str) -> float:
         """The same in one period."""
-        self.asked.order(f"{kind} {BLOCKS}")
-        answer = self.asked.answer(BLOCKS * _NS.itemsize)
-        return float(np.percentile(np.frombuffer(answer, _NS), STEADY_PERCENTILE))
+        period = PERIODS_OF[kind]
+        self.asked.order(f"{kind} {period.blocks} {period.round_trips}")
+        answer = self.asked.answer(period.blocks * _NS.itemsize)
+        return float(np.percentile(np.frombuffer(answer, _NS), period.percentile))
 
 
 @contextmanager

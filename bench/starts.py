@@ -1,6 +1,6 @@
 """Held programs in start after start, under one load after the other.
 
-The value of a start is the median over its turns. What lies in between starts, the places of
+The value of a start is that of its quiet turns. What lies in between starts, the places of
 programs and maps, is in none of them, so intervals have to be over starts.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.estimate import median, median_difference
+from bench.estimate import quiet, quiet_difference
 from bench.held import Holdable, held
 from bench.rounds import Rounds, announced, order_of, samples_of, take_turns
 from bench.tools import Setting, Tool
@@ -64,10 +64,9 @@ def take_starts(
 
 
 def cost_of(rounds: Rounds[float], tool: str) -> Cost:
-    """The value of a start."""
+    """The value of a start: its quiet turns and the quiet periods around them."""
     during, before, after = map(np.array, samples_of(rounds, tool))
-    around = (before + after) / 2
-    return Cost(float(median_difference(during, around)), float(median(around)))
+    return Cost(float(quiet_difference(during, before, after)), float(quiet(before, after)))
 
 
 def check_recorded(taken: Mapping[str, Rounds[float]], tools: Sequence[Tool]) -> None:

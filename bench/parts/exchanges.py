@@ -1,5 +1,5 @@
-"""Part 13: what a softirq, and a wake-up with its switch, cost a program under load, on the watched
-CPU and on another one, beside noisetop and beside its peers.
+"""Part 13: what a softirq, a timer and a wake-up with its switch cost a program, on the watched CPU
+and on another one, beside noisetop and beside its peers.
 
 A program that talks to others pays this with each message, and tracepoints are hit on every CPU.
 Complete tools are compared here. The floor of empty programs and the other sets are in part 10,
@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from bench.estimate import Estimate, estimate, quiet, quiet_difference, ratio_of_differences
-from bench.exchanges import KINDS, STEADY_PERCENTILE, running_exchanges
+from bench.exchanges import KINDS, SINGLE_PERCENTILE, STEADY_PERCENTILE, running_exchanges
 from bench.parts import Part, PartResult, Plan
 from bench.rounds import Rounds, samples_of, take_rounds
 from bench.table import Table, with_interval
@@ -95,10 +95,11 @@ def added_table(added: Added, parts: Mapping[str, Rounds[float]]) -> Table:
         "Added to a round trip, ns",
         ("tool", *PLACES),
         (("none: the round trip", *without), *rows),
-        "A datagram over loopback raises one softirq; a byte through a pipe to another thread and "
-        f"back is two wake-ups and two switches. {STEADY_PERCENTILE}th percentile of blocks, in "
-        f"the quiet ones of {parts[PLACES[0]].complete()} rounds. What the threads of a tool take "
-        "is not in it.",
+        "A datagram over loopback raises one softirq; a timer is armed, and its interrupt comes at "
+        "once; a byte through a pipe to another thread and back is two wake-ups and two switches. "
+        f"{STEADY_PERCENTILE}th percentile of blocks, and of single timers the "
+        f"{SINGLE_PERCENTILE}nd, in the quiet ones of {parts[PLACES[0]].complete()} rounds. What "
+        "the threads of a tool take is not in it.",
     )
 
 

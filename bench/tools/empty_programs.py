@@ -26,7 +26,7 @@ from noisetop.tracing.program_sets import program_set
 SOURCE = Path(__file__).parents[1] / "empty_programs.c"
 NOT_ATTACHED = frozenset({"wait_waking", "softirq_raise", "entry_begin", "entry_end"})
 """Of the complete set: where the kernel has csd_queue_cpu and casts, and without --entries."""
-_TIMED = ("_entry", "_exit", "_twin_1", "_switch", "_wakeup")
+_TIMED = ("_entry", "_exit", "_twin_1", "_start", "_switch", "_wakeup")
 """Names of programs that take the time of a watched CPU end like this; of twins one does it."""
 _HEAD = """\
 #include <linux/bpf.h>

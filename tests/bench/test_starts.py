@@ -56,11 +56,11 @@ def test_the_order_of_starts_rotates(loaded: Loaded) -> None:
     }
 
 
-def test_the_value_of_a_start_is_the_median_over_its_turns() -> None:
+def test_the_value_of_a_start_is_that_of_its_quiet_turns() -> None:
     rounds: Rounds[float] = Rounds()
-    for during in (150.0, 900.0, 160.0):
-        rounds.add(Turn("a", 90, during, 110, Seen(1)))
-    assert cost_of(rounds, "a") == Cost(60, 100)
+    for disturbed in (0, 0, 900, 700, 0):
+        rounds.add(Turn("a", 90, 160.0 + disturbed, 110.0 + 900 - disturbed, Seen(1)))
+    assert cost_of(rounds, "a").added_ns == pytest.approx(160 - (90 + 110 + 0.4 * 200) / 2)
 
 
 def test_programs_that_recorded_nothing_are_refused(loaded: Loaded) -> None:
