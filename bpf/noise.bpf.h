@@ -149,6 +149,18 @@ static __always_inline u64 noise_now(struct noise_cpu *c, u32 level, u64 *closed
 	return now;
 }
 
+/* A moment at which interrupts are off, with the closed time as of then. Read when it is needed. */
+struct noise_moment {
+	u64 now_ns; /* 0: not yet */
+	u64 closed_ns;
+};
+
+static __always_inline void noise_read(struct noise_cpu *c, struct noise_moment *moment)
+{
+	if (!moment->now_ns)
+		moment->now_ns = noise_now(c, NOISE_LEVEL_IRQ, &moment->closed_ns);
+}
+
 /*
  * Adds to the closed time. What may interrupt a softirq, or an interrupt, writes elsewhere; the
  * levels below can be interrupted by those that write to the same place.
@@ -388,9 +400,9 @@ NOISE_FUNCTION int noise_adopt(void)
 	return 0;
 }
 
-/* `tag`: the source, and above it what else its word in the frame holds. */
-static __always_inline void noise_open_tagged(struct noise_cpu *c, u32 level, u64 tag, u64 id,
-					      u64 object)
+/* All of a frame but when it begins. `tag`: the source, and above it what else its word holds. */
+static __always_inline struct noise_frame *noise_set_up(struct noise_cpu *c, u32 level, u64 tag,
+							u64 id, u64 object)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	if (!c->victim_tid && level >= NOISE_LEVEL_SOFTIRQ && level < NOISE_LEVEL_NMI &&
@@ -402,6 +414,13 @@ static __always_inline void noise_open_tagged(struct noise_cpu *c, u32 level, u6
 	frame->object = object;
 	NOISE_WORD(frame, source) = tag;
 	c->open_levels |= 1u << level;
+	return frame;
+}
+
+static __always_inline void noise_open_tagged(struct noise_cpu *c, u32 level, u64 tag, u64 id,
+					      u64 object)
+{
+	struct noise_frame *frame = noise_set_up(c, level, tag, id, object);
 	/* Last, so that setting up the frame is not counted as part of it. */
 	frame->start_ns = noise_now(c, level, &frame->closed_ns);
 }

@@ -188,26 +188,27 @@ NOISE_FUNCTION int thread_record_victim(u64 start_ns, u64 gross_ns, u32 tid)
 	return noise_record_victim(start_ns, gross_ns, tid, state->user_stack - 1);
 }
 
-/* Closes what ran until `now_ns`; `closed_ns` is the closed time as of then. */
+/* Closes what ran until a moment, the time of which is added to what was closed by then. */
 static __always_inline void thread_leave(u64 *ctx, struct noise_cpu *c, struct task_struct *prev,
-					 u64 now_ns, u64 closed_ns)
+					 struct noise_moment *moment)
 {
+	u64 now_ns = moment->now_ns;
 	u32 writer, flags = NOISE_FLAG_CONTINUED | NOISE_FLAG_THREADED;
 	struct noise_event *event;
 	if (c->open_levels & LEVEL_BIT(WORK)) {
 		event = noise_close_at(c, NOISE_LEVEL_WORK, c->frames[NOISE_LEVEL_WORK].source,
-				       flags, now_ns, &closed_ns, &writer);
+				       flags, now_ns, &moment->closed_ns, &writer);
 		noise_commit(c, event, writer);
 	}
 	if (!(c->open_levels & LEVEL_BIT(THREAD))) {
 		if ((int)c->waiting <= 0 || !FIELD(prev, pid))
 			return;
-		thread_delayed(ctx, c, prev, now_ns, closed_ns);
+		thread_delayed(ctx, c, prev, now_ns, moment->closed_ns);
 	}
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_THREAD];
 	flags = NOISE_FLAG_THREADED | (frame->object >> 32);
-	event = noise_close_at(c, NOISE_LEVEL_THREAD, thread_source, flags, now_ns, &closed_ns,
-			       &writer);
+	event = noise_close_at(c, NOISE_LEVEL_THREAD, thread_source, flags, now_ns,
+			       &moment->closed_ns, &writer);
 	u64 start_ns = frame->start_ns, gross_ns = 0;
 	if (event) {
 		event->victim_tid = frame->object;
@@ -264,12 +265,21 @@ static __always_inline void thread_spins(struct noise_cpu *c, u32 tid)
 		c->spinning_left_ns = 0;
 }
 
+/* What runs from a switch on begins with the wait that begins there: both at one moment. */
+static __always_inline void thread_begin(struct noise_frame *frame,
+					 const struct noise_moment *moment)
+{
+	frame->start_ns = moment->now_ns;
+	frame->closed_ns = moment->closed_ns;
+}
+
 /*
  * Opens the frame of the thread that runs from now on, if a victim waits for the CPU or if it is a
  * kernel thread on an idle CPU. The idle task runs while a victim waits only because of a quota.
  */
 static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct *next,
-					 bool next_is_victim, u64 waker, bool again)
+					 bool next_is_victim, u64 waker, bool again,
+					 struct noise_moment *moment)
 {
 	u32 flags = FIELD(next, flags);
 	bool kernel_thread = flags & PF_KTHREAD && FIELD(next, pid);
@@ -282,10 +292,13 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 		c->softirq_flags = thread_softirq_flags(c->comm);
 	u64 self =
 		noise_own_victims() != NOISE_VICTIMS_USERS && next_is_victim ? NOISE_FLAG_SELF : 0;
-	noise_open(c, NOISE_LEVEL_THREAD, thread_source,
-		   (waker & ~0xffffffffull) | FIELD(next, pid), self << 32 | c->waiting_tid);
-	c->frames[NOISE_LEVEL_THREAD].waker_cpu = waker;
-	c->frames[NOISE_LEVEL_THREAD].marked = again;
+	struct noise_frame *frame = noise_set_up(c, NOISE_LEVEL_THREAD, thread_source,
+						 (waker & ~0xffffffffull) | FIELD(next, pid),
+						 self << 32 | c->waiting_tid);
+	frame->waker_cpu = waker;
+	frame->marked = again;
+	noise_read(c, moment);
+	thread_begin(frame, moment);
 	if (idle)
 		thread_spins(c, FIELD(next, pid));
 	if (!(flags & PF_WQ_WORKER))
@@ -293,14 +306,12 @@ static __always_inline void thread_enter(struct noise_cpu *c, struct task_struct
 	u64 function =
 		kernel_worker_function(kernel_worker(next, noise_casts_known), noise_casts_known);
 	if (function)
-		noise_open(c, NOISE_LEVEL_WORK, work_source, function, 0);
+		thread_begin(noise_set_up(c, NOISE_LEVEL_WORK, work_source, function, 0), moment);
 }
 
-/*
- * Ends the wait of the task that runs from `now_ns` on, 0: the time was not read. Returns its waker;
- * lower half: the waker's CPU.
- */
-static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct *next, u64 now_ns)
+/* Ends the wait of the task that runs from now on. Returns its waker; lower half: the waker's CPU. */
+static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct *next,
+					 struct noise_moment *moment)
 {
 	u32 tid = FIELD(next, pid);
 	if (!tid) {
@@ -312,8 +323,10 @@ static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct
 	if (!state)
 		return 0;
 	u64 waker = (u64)state->waker << 32 | state->waker_cpu;
-	if (state->wait)
-		wait_end(c, state, tid, now_ns ?: bpf_ktime_get_ns());
+	if (state->wait) {
+		noise_read(c, moment);
+		wait_end(c, state, tid, moment->now_ns);
+	}
 	if (c->waiting_tid == tid && c->waiting_next) {
 		c->waiting_tid = c->waiting_next;
 		c->waiting_next = 0;
@@ -324,10 +337,10 @@ static __always_inline u64 thread_arrive(struct noise_cpu *c, struct task_struct
 
 /*
  * The task is preempted: nobody wakes it for its next run, and a victim waits from now on. Or it
- * goes to sleep at `now_ns`, as above, or ends.
+ * goes to sleep, or ends.
  */
 static __always_inline void thread_depart(void *ctx, struct noise_cpu *c, struct task_struct *prev,
-					  bool runnable, u64 now_ns)
+					  bool runnable, struct noise_moment *moment)
 {
 	u32 tid = FIELD(prev, pid);
 	bool victim = noise_is_victim_on(c, prev, tid, FIELD(prev, tgid), FIELD(prev, flags));
@@ -340,14 +353,15 @@ static __always_inline void thread_depart(void *ctx, struct noise_cpu *c, struct
 		return;
 	if (noise_own_takes_stacks() && victim)
 		state->user_stack = noise_user_stack(ctx) + 1;
+	noise_read(c, moment);
 	if (!runnable && FIELD(prev, exit_state)) {
 		wait_exit(c, state, tid);
 	} else if (!runnable) {
-		state->left_ns = now_ns ?: bpf_ktime_get_ns();
+		state->left_ns = moment->now_ns;
 	} else {
 		state->waker = 0; /* a running task can be woken */
 		if (victim && !state->wait)
-			wait_begin(c, c->cpu, state, prev, NOISE_WAIT_PREEMPTED);
+			wait_begin_at(c, state, prev, moment);
 	}
 }
 
@@ -369,11 +383,11 @@ int thread_switch(u64 *ctx)
 	bool again = c->open_levels & LEVEL_BIT(THREAD);
 	if (c->open_levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK)))
 		thread_suspend();
-	/* One reading for all that ends here, as it takes long; interrupts are off. */
-	u64 now_ns = 0, closed_ns;
+	/* One reading for all that ends and begins here, as it takes long; interrupts are off. */
+	struct noise_moment moment = {};
 	if (c->open_levels || (int)c->waiting > 0) {
-		now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
-		thread_leave(ctx, c, prev, now_ns, closed_ns);
+		noise_read(c, &moment);
+		thread_leave(ctx, c, prev, &moment);
 	}
 
 	u32 tid = FIELD(next, pid);
@@ -381,9 +395,9 @@ int thread_switch(u64 *ctx)
 		c->spinning_left_ns = 0;
 	if (noise_traces_faults)
 		fault_resume(c, FIELD(next, pid));
-	u64 waker = thread_arrive(c, next, now_ns);
+	u64 waker = thread_arrive(c, next, &moment);
 	if (FIELD(prev, pid))
-		thread_depart(ctx, c, prev, thread_is_runnable(ctx, prev), now_ns);
+		thread_depart(ctx, c, prev, thread_is_runnable(ctx, prev), &moment);
 	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
 		c->waiting_tid = 0;
 	/* Read separately: the verifier does not follow a load through one of two pointers. */
@@ -394,7 +408,7 @@ int thread_switch(u64 *ctx)
 	c->victim_tid = next_is_victim ? tid : waiting_tid;
 	if (c->victim_tid)
 		trigger_emit_argument_name(c, ctx, 2);
-	thread_enter(c, next, next_is_victim, waker, again);
+	thread_enter(c, next, next_is_victim, waker, again, &moment);
 	if (kernel_softirqs_are_preempted())
 		thread_resume(tid);
 	return 0;

@@ -70,16 +70,36 @@ static __always_inline void wait_since(struct noise_cpu *c, struct noise_task *s
 	c->wait_since_ns = state->since_ns;
 }
 
-static __always_inline void wait_begin(struct noise_cpu *c, u32 cpu, struct noise_task *state,
-				       struct task_struct *task, u32 why)
+/* Since when a task waits is set. */
+static __always_inline void wait_begin_since(struct noise_cpu *c, u32 cpu, struct noise_task *state,
+					     struct task_struct *task, u32 why)
 {
-	wait_since(c, state);
 	if (why == NOISE_WAIT_WOKEN && !state->slept_ns && state->left_ns)
 		state->slept_ns = state->since_ns - state->left_ns;
 	state->left_ns = 0;
 	state->standing = 0;
 	state->wait = (kernel_task_throttled(task, cpu) ? NOISE_WAIT_THROTTLED : why) + 1;
 	wait_join(c, cpu, state, FIELD(task, pid));
+}
+
+static __always_inline void wait_begin(struct noise_cpu *c, u32 cpu, struct noise_task *state,
+				       struct task_struct *task, u32 why)
+{
+	wait_since(c, state);
+	wait_begin_since(c, cpu, state, task, why);
+}
+
+/* The same for a task that is switched out, at a moment at which the switch is said to happen. */
+static __always_inline void wait_begin_at(struct noise_cpu *c, struct noise_task *state,
+					  struct task_struct *task,
+					  const struct noise_moment *moment)
+{
+	state->since_ns = moment->now_ns;
+	if ((int)c->waiting <= 0) {
+		c->wait_closed_ns = moment->closed_ns;
+		c->wait_since_ns = moment->now_ns;
+	}
+	wait_begin_since(c, c->cpu, state, task, NOISE_WAIT_PREEMPTED);
 }
 
 /* Ends and records the wait of a task that went on at `until_ns`; `c` is this CPU. */
