@@ -196,7 +196,12 @@ static __always_inline bool kernel_in_system_call(void)
 }
 
 /* Raw programs have no types to cast to. */
-static __always_inline u32 kernel_number_at(u64 address)
+static __always_inline u64 kernel_number_place(u64 address)
+{
+	return address;
+}
+
+static __always_inline u32 kernel_number(u64 place)
 {
 	return 0;
 }

@@ -223,11 +223,15 @@ static void *(*const kernel_cast)(u64 address, u32 type) = (void *)NOISE_CAST_CA
 
 #define KERNEL_CAST(type, address) ((type *)kernel_cast(address, bpf_core_type_id_kernel(type)))
 
-/* The number of 32 bits at an address: a struct that has such a field on all kernels is put there. */
-static __always_inline u32 kernel_number_at(u64 address)
+/* Through what a number of 32 bits is read: a struct that has such a field on all kernels. */
+static __always_inline u64 kernel_number_place(u64 address)
 {
-	address -= bpf_core_field_offset(struct task_struct, pid);
-	return KERNEL_CAST(struct task_struct, address)->pid;
+	return address - bpf_core_field_offset(struct task_struct, pid);
+}
+
+static __always_inline u32 kernel_number(u64 place)
+{
+	return KERNEL_CAST(struct task_struct, place)->pid;
 }
 
 /* The text at an address, as two words: at most 15 characters, and zeros from its end on. */

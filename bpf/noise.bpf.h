@@ -221,7 +221,8 @@ static __always_inline bool noise_marks_entry(struct noise_cpu *c, u32 level, u3
 		below &= ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK));
 	if (below || frame->marked)
 		return false;
-	frame->marked = 1;
+	if (level == NOISE_LEVEL_IRQ_CALLBACK) /* any other frame ends now */
+		frame->marked = 1;
 	return true;
 }
 

@@ -413,7 +413,7 @@ struct noise_cpu {
 	noise_u64 number; /* a pointer that is kept here: the verifier multiplies no others */
 	noise_u64 tick_expires_ns;   /* of the tick's timer when its function was called */
 	noise_u64 spinning_since_ns; /* spinning_tid keeps this CPU busy since */
-	noise_u64 pending_place;     /* the address of the mask of its pending softirqs */
+	noise_u64 pending_place; /* of the mask of its pending softirqs: kernel_number_place() */
 	struct noise_frame frames[NOISE_LEVELS];
 	noise_u64 losses[NOISE_LOSSES];
 	noise_u64 ticks[NOISE_TICKS]; /* attempts to stop the tick */

@@ -42,7 +42,7 @@ static __always_inline struct noise_raiser raiser_now(struct noise_cpu *c)
 /* Softirqs that are pending here; where it is known. */
 static __always_inline u32 raiser_pending(struct noise_cpu *c)
 {
-	return kernel_number_at(c->pending_place) & ((1u << NOISE_SOFTIRQS) - 1);
+	return kernel_number(c->pending_place) & ((1u << NOISE_SOFTIRQS) - 1);
 }
 
 /* The same for a frame that begins, in the place that it has there; 0 where it is not known. */

@@ -82,7 +82,11 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 		u32 place = index % NOISE_GROUP_RECORDS;
 		if (!place && !nest && taken + NOISE_GROUP_RECORDS <= records)
 			noise_fetch_group(group);
-		return &group->records[place];
+		struct noise_event *event = &group->records[place];
+		asm volatile("" : "+r"(event)); /* one address, see noise_state_among() */
+		if (!event)
+			__builtin_unreachable();
+		return event;
 	}
 	return NULL;
 }
@@ -90,7 +94,9 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 static __always_inline void noise_commit(struct noise_cpu *c, struct noise_event *event, u32 writer)
 {
 	barrier();
-	if (event) { /* what has a place has a ring; the mask tells the verifier */
+	if (event && !writer) {
+		WRITE_ONCE(c->rings[0].head, c->rings[0].head + 1);
+	} else if (event) { /* what has a place has a ring; the mask tells the verifier */
 		u32 nest = writer;
 		asm volatile("" : "+r"(nest));
 		struct noise_ring *ring = &c->rings[nest & (NOISE_RINGS - 1)];

@@ -255,8 +255,9 @@ static __always_inline void noise_find_pending(struct noise_cpu *c)
 	u16 pending = 0;
 	if (!noise_pending_known)
 		return;
-	c->pending_place = (u64)kernel_per_cpu_place(kernel_current()) + noise_pending_offset;
-	bpf_probe_read_kernel(&pending, sizeof(pending), (void *)c->pending_place);
+	u64 address = (u64)kernel_per_cpu_place(kernel_current()) + noise_pending_offset;
+	c->pending_place = kernel_number_place(address);
+	bpf_probe_read_kernel(&pending, sizeof(pending), (void *)address);
 	for (u32 i = 0; i < NOISE_SOFTIRQS; i++)
 		if (pending & 1u << i)
 			NOISE_WORD(&c->raisers[i], tid) = RAISER_IN(UNKNOWN);

@@ -13,33 +13,33 @@
 #define HARDIRQ_MASK 0x000f0000
 #define NMI_MASK 0x00f00000
 
+/* No preempt count, which has 32 bits. */
+#define TRIGGER_NO_COUNT (1ull << 32)
+
 /*
  * The preempt count of this CPU. It is a per-CPU variable whose symbol many kernels do not export,
  * but lies at a known distance from another one.
  */
-static __always_inline bool trigger_preempt_count(struct task_struct *current, int *count)
+static __always_inline u64 trigger_preempt_count(struct task_struct *current)
 {
 #if defined(__TARGET_ARCH_arm64) /* keeps it with the task */
-	*count = BPF_CORE_READ((struct task_struct___arm64 *)current, thread_info.preempt.count);
-	return true;
+	return BPF_CORE_READ((struct task_struct___arm64 *)current, thread_info.preempt.count);
 #endif
-	if (!noise_preempt_count_known)
-		return false;
-	void *place = kernel_per_cpu_place(current);
+	void *place = noise_preempt_count_known ? kernel_per_cpu_place(current) : NULL;
+	u32 count;
 	if (!place)
-		return false;
-	if (!noise_casts_known)
-		return !bpf_probe_read_kernel(count, sizeof(*count),
-					      place + noise_preempt_count_offset);
-	*count = kernel_number_at((u64)place + noise_preempt_count_offset);
-	return true;
+		return TRIGGER_NO_COUNT;
+	place += noise_preempt_count_offset;
+	if (noise_casts_known)
+		return kernel_number(kernel_number_place((u64)place));
+	return bpf_probe_read_kernel(&count, sizeof(count), place) ? TRIGGER_NO_COUNT : count;
 }
 
 /* The context of this CPU: only in task context is the current task the one that acts. */
 static __always_inline u8 trigger_context(struct task_struct *current)
 {
-	int count = 0;
-	if (!trigger_preempt_count(current, &count))
+	u64 count = trigger_preempt_count(current);
+	if (count == TRIGGER_NO_COUNT)
 		return NOISE_CONTEXT_UNKNOWN;
 	if (count & NMI_MASK)
 		return NOISE_CONTEXT_NMI;
@@ -164,13 +164,13 @@ static __always_inline void trigger_fill_work(struct noise_trigger *record,
 /* The object comes last: a record that is looked at meanwhile is not whole before. */
 static __always_inline void trigger_fill(struct noise_cpu *c, struct task_struct *current,
 					 struct noise_trigger *record,
-					 const struct trigger *trigger)
+					 const struct trigger *trigger, u64 now_ns)
 {
-	record->time_ns = bpf_ktime_get_ns();
+	record->time_ns = now_ns;
 	record->function = trigger->function;
 	record->stack = trigger->stack;
 	record->user_stack = trigger->user_stack;
-	record->root = noise_is_watched(c->cpu) ? noise_root(c) : 0;
+	record->root = c->watch != NOISE_WATCH_NONE ? noise_root(c) : 0;
 	record->tid = KERNEL_CURRENT(current, pid);
 	record->cpu = c->cpu;
 	record->target_cpu = trigger->target_cpu;
@@ -188,10 +188,11 @@ static __always_inline int trigger_emit(struct task_struct *current, const struc
 	if (!c)
 		return 0;
 	trigger_emit_current_name(c, current);
+	u64 now_ns = bpf_ktime_get_ns(); /* here, as a call leaves few registers to what is known */
 	u32 writer;
 	struct noise_trigger *record = (void *)noise_claim(c, &writer, 0);
 	if (record)
-		trigger_fill(c, current, record, trigger);
+		trigger_fill(c, current, record, trigger, now_ns);
 	else
 		noise_lose(c, NOISE_LOSS_TRIGGER);
 	noise_commit(c, (void *)record, writer);

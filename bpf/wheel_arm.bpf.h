@@ -79,7 +79,7 @@ static __always_inline int wheel_arm(struct noise_cpu *c, struct task_struct *cu
 	place->object = 0;
 	barrier();
 	trigger_emit_current_name(c, current);
-	trigger_fill(c, current, place, trigger);
+	trigger_fill(c, current, place, trigger, bpf_ktime_get_ns());
 	return 0;
 }
 
