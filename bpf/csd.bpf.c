@@ -20,8 +20,8 @@ int csd_entry(u64 *ctx)
 		return 0;
 	struct noise_frame *frame = &c->frames[NOISE_LEVEL_IRQ_CALLBACK];
 	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
-	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK))
-		noise_close_callback(c, now_ns, &closed_ns);
+	if (c->open_levels & (LEVEL_BIT(IRQ_CALLBACK) | NOISE_HELD))
+		closed_ns = noise_close_callback(now_ns, closed_ns);
 	frame->source = csd_source;
 	frame->id = ctx[0];
 	frame->object = ctx[1];

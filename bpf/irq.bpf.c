@@ -56,6 +56,8 @@ int irq_exit(u64 *ctx)
 		irq_close(c, NOISE_LEVEL_IRQ_NESTED, ctx);
 	} else if (noise_is_open(c, NOISE_LEVEL_IRQ, irq_source)) {
 		raiser_note_since(c, c->frames[NOISE_LEVEL_IRQ].pending);
+		if (c->open_levels & NOISE_HELD)
+			noise_record_held();
 		irq_close(c, NOISE_LEVEL_IRQ, ctx);
 	}
 	return 0;

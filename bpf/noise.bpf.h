@@ -273,7 +273,7 @@ static __always_inline u64 noise_end_frame(struct noise_cpu *c, u32 level, u64 n
 		noise_lose(c, NOISE_LOSS_NEGATIVE);
 		net_ns = 0;
 	}
-	c->open_levels &= ~(1u << level);
+	c->open_levels &= ~(1u << level | (level == NOISE_LEVEL_IRQ ? NOISE_HELD : 0));
 	*closed_ns += net_ns;
 	noise_account(c, level, net_ns);
 	return net_ns;
@@ -401,6 +401,26 @@ NOISE_FUNCTION int noise_adopt(void)
 	return 0;
 }
 
+/* Records the callback that is held, if there is one, on its own. Out of line, as that is rare. */
+NOISE_FUNCTION int noise_record_held(void)
+{
+	struct noise_cpu *c = noise_find_this_cpu();
+	if (!c || !(c->open_levels & NOISE_HELD))
+		return 0;
+	struct noise_frame *frame = &c->frames[NOISE_LEVEL_IRQ_CALLBACK];
+	u32 writer;
+	struct noise_event *event = noise_claim(c, &writer, 1);
+	if (event) {
+		event->start_ns = frame->start_ns;
+		event->gross_ns = frame->closed_ns - frame->start_ns;
+		event->net_ns = frame->net_ns;
+		noise_fill(c, event, NOISE_LEVEL_IRQ_CALLBACK, frame->source, 0, 0);
+	}
+	noise_commit(c, event, writer);
+	c->open_levels &= ~NOISE_HELD;
+	return 0;
+}
+
 /* All of a frame but when it begins. `tag`: the source, and above it what else its word holds. */
 static __always_inline struct noise_frame *noise_set_up(struct noise_cpu *c, u32 level, u64 tag,
 							u64 id, u64 object)
@@ -409,8 +429,13 @@ static __always_inline struct noise_frame *noise_set_up(struct noise_cpu *c, u32
 	if (!c->victim_tid && level >= NOISE_LEVEL_SOFTIRQ && level < NOISE_LEVEL_NMI &&
 	    noise_victims == NOISE_VICTIMS_USERS)
 		noise_adopt();
-	if (c->open_levels & 1u << level)
-		noise_lose(c, NOISE_LOSS_UNBALANCED);
+	u32 held = level == NOISE_LEVEL_IRQ || level == NOISE_LEVEL_IRQ_CALLBACK ? NOISE_HELD : 0;
+	if (c->open_levels & (1u << level | held)) {
+		if (c->open_levels & 1u << level)
+			noise_lose(c, NOISE_LOSS_UNBALANCED);
+		if (held)
+			noise_record_held();
+	}
 	frame->id = id;
 	frame->object = object;
 	NOISE_WORD(frame, source) = tag;
@@ -477,63 +502,88 @@ static __always_inline int noise_end_softirq(void *ctx, u32 source)
 }
 
 /*
- * A callback of an interrupt whose end is not reported lasts until the next one begins or until the
- * interrupt ends.
+ * Records the callback of an interrupt on its own, one that is held or one that ends now; the closed
+ * time afterwards. One whose end is not reported lasts until the next one begins or until the
+ * interrupt ends. Out of line, as nearly all interrupts run one callback and end with it.
  */
-static __always_inline void noise_close_callback(struct noise_cpu *c, u64 now_ns, u64 *closed_ns)
-{
-	u32 writer;
-	struct noise_event *event = noise_close_at(c, NOISE_LEVEL_IRQ_CALLBACK,
-						   c->frames[NOISE_LEVEL_IRQ_CALLBACK].source, 0,
-						   now_ns, closed_ns, &writer);
-	noise_commit(c, event, writer);
-}
-
-/* The same out of line, for interrupts that are rarely like that; the closed time afterwards. */
-NOISE_FUNCTION u64 noise_close_callback_apart(u64 now_ns, u64 closed_ns)
+NOISE_FUNCTION u64 noise_close_callback(u64 now_ns, u64 closed_ns)
 {
 	struct noise_cpu *c = noise_find_this_cpu();
-	if (c)
-		noise_close_callback(c, now_ns, &closed_ns);
+	u32 writer;
+	if (c && c->open_levels & LEVEL_BIT(IRQ_CALLBACK)) {
+		struct noise_event *event = noise_close_at(
+			c, NOISE_LEVEL_IRQ_CALLBACK, c->frames[NOISE_LEVEL_IRQ_CALLBACK].source, 0,
+			now_ns, &closed_ns, &writer);
+		noise_commit(c, event, writer);
+	}
+	noise_record_held();
 	return closed_ns;
 }
 
-/* Closes an interrupt with the callback in it, which ends with it: see struct noise_pair. */
+/* Whether what happens in an interrupt up to now can be told by one record. */
+static __always_inline bool noise_pairs(struct noise_cpu *c, u64 now_ns)
+{
+	return !noise_own_takes_stacks() &&
+	       now_ns - c->frames[NOISE_LEVEL_IRQ].start_ns < 1ull << 32;
+}
+
+/*
+ * The callback of an interrupt ends. It is held until the interrupt ends or runs another one; only
+ * those without an id of their own, as handlers of devices rarely run timers.
+ */
+static __always_inline void noise_hold_callback(struct noise_cpu *c, u32 source)
+{
+	struct noise_frame *frame = &c->frames[NOISE_LEVEL_IRQ_CALLBACK];
+	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
+	if (!noise_pairs(c, now_ns) || c->frames[NOISE_LEVEL_IRQ].id) {
+		frame->source = source;
+		noise_close_callback(now_ns, closed_ns);
+		return;
+	}
+	u64 net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ_CALLBACK, now_ns, &closed_ns);
+	frame->closed_ns = now_ns;
+	NOISE_WORD(frame, source) = source | net_ns << 32;
+	c->open_levels |= NOISE_HELD;
+}
+
+/* Closes an interrupt with the callback in it, which is held or ends now: see struct noise_pair. */
 static __always_inline void noise_close_pair(struct noise_cpu *c, u64 now_ns, u64 closed_ns)
 {
 	struct noise_frame *inner = &c->frames[NOISE_LEVEL_IRQ_CALLBACK];
 	struct noise_frame *outer = &c->frames[NOISE_LEVEL_IRQ];
 	u32 flags = c->open_levels & (LEVEL_BIT(IRQ) - 1) ? 0 : NOISE_FLAG_OUTERMOST;
-	u64 net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ_CALLBACK, now_ns, &closed_ns);
+	u64 ended_ns = inner->closed_ns, net_ns = inner->net_ns;
+	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK)) {
+		net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ_CALLBACK, now_ns, &closed_ns);
+		ended_ns = now_ns;
+	}
 	u32 writer;
-	struct noise_event *event = noise_claim(c, &writer, 2);
-	if (event) {
-		event->start_ns = inner->start_ns;
-		event->gross_ns = now_ns - inner->start_ns;
-		event->net_ns = net_ns;
-		noise_fill(c, event, NOISE_LEVEL_IRQ_CALLBACK, inner->source, flags,
+	struct noise_pair *pair = (void *)noise_claim(c, &writer, 2);
+	if (pair) {
+		pair->start_ns = inner->start_ns;
+		pair->gross_ns = ended_ns - inner->start_ns;
+		pair->net_ns = net_ns;
+		pair->before_ns = inner->start_ns - outer->start_ns;
+		pair->after_ns = now_ns - ended_ns;
+		noise_fill(c, (void *)pair, NOISE_LEVEL_IRQ_CALLBACK, inner->source, flags,
 			   NOISE_MARK_PAIR);
 	}
 	u64 outer_net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ, now_ns, &closed_ns);
-	if (event) {
-		struct noise_pair *pair = (void *)event;
-		pair->before_ns = inner->start_ns - outer->start_ns;
+	if (pair)
 		pair->outer_net_ns = outer_net_ns;
-	}
-	noise_commit(c, event, writer);
+	noise_commit(c, (void *)pair, writer);
 }
 
 static __always_inline void noise_close_interrupt(void *ctx, struct noise_cpu *c, u32 source)
 {
 	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
 	raiser_note_since(c, c->frames[NOISE_LEVEL_IRQ].pending);
-	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK)) {
-		if (!noise_own_takes_stacks() &&
-		    now_ns - c->frames[NOISE_LEVEL_IRQ].start_ns < 1ull << 32) {
+	if (c->open_levels & (LEVEL_BIT(IRQ_CALLBACK) | NOISE_HELD)) {
+		if (noise_pairs(c, now_ns)) {
 			noise_close_pair(c, now_ns, closed_ns);
 			return;
 		}
-		closed_ns = noise_close_callback_apart(now_ns, closed_ns);
+		closed_ns = noise_close_callback(now_ns, closed_ns);
 	}
 	u32 writer;
 	struct noise_event *event =

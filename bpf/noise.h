@@ -185,20 +185,21 @@ struct noise_group {
 };
 
 /*
- * The last callback of an interrupt, and the interrupt, which end together: one record of a ring, of
- * which the reader makes two events. It is that of the callback, but for `flags`, which are those of
- * the interrupt, and for the two below.
+ * The last callback of an interrupt, and the interrupt: one record of a ring, of which the reader
+ * makes two events.
  */
 #define NOISE_MARK_PAIR (1 << 5) /* beside those of enum noise_mark */
 
 struct noise_pair {
-	noise_u64 start_ns;
-	noise_u64 gross_ns;
-	noise_u64 net_ns;
+	noise_u64 start_ns; /* of the callback, as what follows it */
+	noise_u32 gross_ns;
+	noise_u32 net_ns;
+	noise_u32 before_ns; /* from the beginning of the interrupt to that of the callback */
+	noise_u32 after_ns;  /* from the end of the callback to that of the interrupt */
 	noise_u64 id;
 	noise_u64 object;
-	noise_u32 before_ns;    /* from the beginning of the interrupt to that of the callback */
 	noise_u32 outer_net_ns; /* of the interrupt */
+	noise_u32 reserved;
 	noise_u32 tid;
 	noise_u32 victim_tid;
 	noise_u16 cpu;
@@ -206,7 +207,7 @@ struct noise_pair {
 	noise_u8 source;
 	noise_u8 parent_source;
 	noise_u8 level; /* NOISE_MARK_PAIR */
-	noise_u8 flags;
+	noise_u8 flags; /* those of the interrupt */
 };
 
 /* The name of a task and what it belongs to. Shares the place of source and flags with noise_event. */
@@ -328,11 +329,22 @@ struct noise_frame {
 	noise_u64 object;
 	noise_u32 source;
 	union {
-		noise_u16 waker_cpu; /* of threads */
-		noise_u16 pending;   /* of interrupts and softirqs: those pending when it began */
+		struct {
+			union {
+				noise_u16 waker_cpu; /* of threads */
+				noise_u16 pending;   /* of interrupts and softirqs: when it began */
+			};
+			noise_u16 marked; /* the cost of entering is told by an event inside */
+		};
+		noise_u32 net_ns; /* of what has ended and is held; closed_ns is its end then */
 	};
-	noise_u16 marked; /* the cost of entering is told by an event inside */
 };
+
+/*
+ * Beside the levels that are open: the callback of an interrupt has ended, and its record waits for
+ * the end of the interrupt, as the two are one.
+ */
+#define NOISE_HELD (1 << NOISE_LEVELS)
 
 /* An entry into the kernel on its way. */
 struct noise_entry {
@@ -399,7 +411,7 @@ struct noise_cpu {
 	noise_u64 closed_ns; /* net time of all frames closed so far, but for the two below */
 	noise_u64 softirq_closed_ns;
 	noise_u64 nmi_closed_ns;
-	noise_u16 open_levels;  /* bit per enum noise_level */
+	noise_u16 open_levels;  /* bit per enum noise_level, NOISE_HELD */
 	noise_u16 writers;      /* emissions in progress on this CPU */
 	noise_u32 first_record; /* of its rings, in the array of records */
 	noise_u32 tid;          /* current task */

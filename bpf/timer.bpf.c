@@ -52,7 +52,8 @@ static __always_inline bool hrtimer_serves_wheel(struct noise_cpu *c, struct noi
 	       c->tick_expires_ns == (u64)FIELD(timer, _softexpires);
 }
 
-static __always_inline void hrtimer_end_at(struct noise_cpu *c, u32 level, u64 *ctx)
+static __always_inline void hrtimer_end_at(struct noise_cpu *c, u32 level, u64 *ctx,
+					   bool in_interrupt)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	struct hrtimer *timer = (void *)ctx[0];
@@ -65,7 +66,10 @@ static __always_inline void hrtimer_end_at(struct noise_cpu *c, u32 level, u64 *
 		source = timer_wheel_source;
 		frame->id = 0;
 	}
-	noise_close_and_commit(c, level, source, 0);
+	if (in_interrupt)
+		noise_hold_callback(c, source);
+	else
+		noise_close_and_commit(c, level, source, 0);
 }
 
 static __always_inline int hrtimer_end(u64 *ctx)
@@ -74,9 +78,9 @@ static __always_inline int hrtimer_end(u64 *ctx)
 	if (!c)
 		return 0;
 	if (c->open_levels & LEVEL_BIT(IRQ))
-		hrtimer_end_at(c, NOISE_LEVEL_IRQ_CALLBACK, ctx);
+		hrtimer_end_at(c, NOISE_LEVEL_IRQ_CALLBACK, ctx, true);
 	else
-		hrtimer_end_at(c, noise_callback_level(c), ctx);
+		hrtimer_end_at(c, noise_callback_level(c), ctx, false);
 	return 0;
 }
 

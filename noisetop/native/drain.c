@@ -207,12 +207,14 @@ static void split_pair(const struct noise_event *record, struct noise_event *eve
 	memcpy(&pair, record, sizeof(pair));
 	struct noise_event *inner = &events[0], *outer = &events[1];
 	*inner = *record;
+	inner->gross_ns = pair.gross_ns;
+	inner->net_ns = pair.net_ns;
 	inner->level &= ~NOISE_MARK_PAIR;
 	inner->flags &= ~NOISE_FLAG_OUTERMOST;
 	memset(inner->comm + sizeof(pair.object), 0, sizeof(inner->comm) - sizeof(pair.object));
 	*outer = *inner;
 	outer->start_ns = pair.start_ns - pair.before_ns;
-	outer->gross_ns = pair.gross_ns + pair.before_ns;
+	outer->gross_ns = (uint64_t)pair.before_ns + pair.gross_ns + pair.after_ns;
 	outer->net_ns = pair.outer_net_ns;
 	outer->id = pair.parent_id;
 	outer->object = 0;

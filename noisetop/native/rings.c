@@ -20,6 +20,9 @@ _Static_assert(sizeof(struct noise_cpu) % 64 == 0, "states of two CPUs share no 
 _Static_assert(offsetof(struct noise_cpu, tails) % 64 == 0,
 	       "what user space writes is on a line of its own");
 _Static_assert(sizeof(struct noise_pair) == sizeof(struct noise_event) &&
+		       offsetof(struct noise_pair, id) == offsetof(struct noise_event, id) &&
+		       offsetof(struct noise_pair, object) ==
+			       offsetof(struct noise_event, object) &&
 		       offsetof(struct noise_pair, tid) == offsetof(struct noise_event, tid) &&
 		       offsetof(struct noise_pair, cpu) == offsetof(struct noise_event, cpu) &&
 		       offsetof(struct noise_pair, level) == offsetof(struct noise_event, level),
