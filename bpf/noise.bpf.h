@@ -227,7 +227,7 @@ static __always_inline bool noise_marks_entry(struct noise_cpu *c, u32 level, u3
 }
 
 static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *event, u32 level,
-				       u8 source, u32 flags, u8 marks)
+				       u8 source, u32 flags)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	u32 parent = noise_level_below(level), below = c->open_levels & ((1u << level) - 1);
@@ -246,7 +246,7 @@ static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *
 	if (!below)
 		flags |= NOISE_FLAG_OUTERMOST;
 	last.flags = flags;
-	last.level = level | marks;
+	last.level = level;
 	if (noise_marks_entry(c, level, below))
 		last.level |= NOISE_MARK_ENTRY;
 	event->id = frame->id;
@@ -291,7 +291,7 @@ static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u
 		event->start_ns = frame->start_ns;
 		event->gross_ns = now_ns - frame->start_ns;
 		event->net_ns = net_ns;
-		noise_fill(c, event, level, source, flags, 0);
+		noise_fill(c, event, level, source, flags);
 	}
 	return event;
 }
@@ -414,7 +414,7 @@ NOISE_FUNCTION int noise_record_held(void)
 		event->start_ns = frame->start_ns;
 		event->gross_ns = frame->closed_ns - frame->start_ns;
 		event->net_ns = frame->net_ns;
-		noise_fill(c, event, NOISE_LEVEL_IRQ_CALLBACK, frame->source, 0, 0);
+		noise_fill(c, event, NOISE_LEVEL_IRQ_CALLBACK, frame->source, 0);
 	}
 	noise_commit(c, event, writer);
 	c->open_levels &= ~NOISE_HELD;
@@ -546,17 +546,41 @@ static __always_inline void noise_hold_callback(struct noise_cpu *c, u32 source)
 	c->open_levels |= NOISE_HELD;
 }
 
+/*
+ * Fills in what is known of both where the callback of an interrupt without an id is told with it:
+ * as noise_fill() does, for what it comes to there.
+ */
+static __always_inline void noise_fill_pair(struct noise_cpu *c, struct noise_pair *pair, u8 source)
+{
+	struct noise_frame *inner = &c->frames[NOISE_LEVEL_IRQ_CALLBACK];
+	u32 below = c->open_levels & (LEVEL_BIT(IRQ) - 1);
+	struct noise_pair last;
+	last.cpu = c->cpu;
+	last.parent_id = 0;
+	last.source = inner->source;
+	last.parent_source = source;
+	last.level = NOISE_LEVEL_IRQ_CALLBACK | NOISE_MARK_PAIR;
+	last.flags = below ? 0 : NOISE_FLAG_OUTERMOST;
+	if (noise_marks_entry(c, NOISE_LEVEL_IRQ_CALLBACK, below))
+		last.level |= NOISE_MARK_ENTRY;
+	pair->id = inner->id;
+	pair->object = inner->object;
+	NOISE_WORD(pair, tid) = *(noise_word *)&c->tid;
+	NOISE_WORD(pair, cpu) = NOISE_WORD(&last, cpu);
+}
+
 /* Closes an interrupt with the callback in it, which is held or ends now: see struct noise_pair. */
-static __always_inline void noise_close_pair(struct noise_cpu *c, u64 now_ns, u64 closed_ns)
+static __always_inline void noise_close_pair(struct noise_cpu *c, u8 source, u64 now_ns,
+					     u64 closed_ns)
 {
 	struct noise_frame *inner = &c->frames[NOISE_LEVEL_IRQ_CALLBACK];
 	struct noise_frame *outer = &c->frames[NOISE_LEVEL_IRQ];
-	u32 flags = c->open_levels & (LEVEL_BIT(IRQ) - 1) ? 0 : NOISE_FLAG_OUTERMOST;
 	u64 ended_ns = inner->closed_ns, net_ns = inner->net_ns;
 	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK)) {
 		net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ_CALLBACK, now_ns, &closed_ns);
 		ended_ns = now_ns;
 	}
+	u64 outer_net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ, now_ns, &closed_ns);
 	u32 writer;
 	struct noise_pair *pair = (void *)noise_claim(c, &writer, 2);
 	if (pair) {
@@ -565,12 +589,9 @@ static __always_inline void noise_close_pair(struct noise_cpu *c, u64 now_ns, u6
 		pair->net_ns = net_ns;
 		pair->before_ns = inner->start_ns - outer->start_ns;
 		pair->after_ns = now_ns - ended_ns;
-		noise_fill(c, (void *)pair, NOISE_LEVEL_IRQ_CALLBACK, inner->source, flags,
-			   NOISE_MARK_PAIR);
-	}
-	u64 outer_net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ, now_ns, &closed_ns);
-	if (pair)
 		pair->outer_net_ns = outer_net_ns;
+		noise_fill_pair(c, pair, source);
+	}
 	noise_commit(c, (void *)pair, writer);
 }
 
@@ -580,7 +601,7 @@ static __always_inline void noise_close_interrupt(void *ctx, struct noise_cpu *c
 	raiser_note_since(c, c->frames[NOISE_LEVEL_IRQ].pending);
 	if (c->open_levels & (LEVEL_BIT(IRQ_CALLBACK) | NOISE_HELD)) {
 		if (noise_pairs(c, now_ns)) {
-			noise_close_pair(c, now_ns, closed_ns);
+			noise_close_pair(c, source, now_ns, closed_ns);
 			return;
 		}
 		closed_ns = noise_close_callback(now_ns, closed_ns);

@@ -48,7 +48,7 @@ static __always_inline int hrtimer_begin(u64 *ctx)
 static __always_inline bool hrtimer_serves_wheel(struct noise_cpu *c, struct noise_frame *frame,
 						 struct hrtimer *timer)
 {
-	return noise_tick_function && frame->id == noise_tick_function &&
+	return frame->id == noise_tick_function &&
 	       c->tick_expires_ns == (u64)FIELD(timer, _softexpires);
 }
 

@@ -7,31 +7,51 @@
 #include "task_state.bpf.h"
 #include "trigger.bpf.h"
 
+/* Whether what a CPU does now interrupts a thread, by its open levels. */
+static __always_inline bool wait_interrupted(u32 levels)
+{
+	return levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK));
+}
+
 /*
  * Now, and the closed time as of now, with what has passed by then of an interruption that is open:
  * the wake-up may come from it. False where something changed meanwhile, as another CPU may ask.
  */
 static __always_inline bool wait_read_clock(struct noise_cpu *c, u64 *now_ns, u64 *closed_ns)
 {
-	u32 levels = READ_ONCE(c->open_levels),
-	    open = levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK));
-	bool served = open & LEVEL_BIT(SOFTIRQ);
-	struct noise_frame *frame =
-		served ? &c->frames[NOISE_LEVEL_SOFTIRQ] : &c->frames[NOISE_LEVEL_IRQ];
+	u32 levels = READ_ONCE(c->open_levels);
+	struct noise_frame *frame = levels & LEVEL_BIT(SOFTIRQ) ? &c->frames[NOISE_LEVEL_SOFTIRQ]
+								: &c->frames[NOISE_LEVEL_IRQ];
 	u64 start_ns = READ_ONCE(frame->start_ns), closed = noise_closed(c);
 	u64 before_ns = READ_ONCE(frame->closed_ns);
 	*now_ns = bpf_ktime_get_ns();
-	*closed_ns = open ? before_ns + *now_ns - start_ns : closed;
+	*closed_ns = wait_interrupted(levels) ? before_ns + *now_ns - start_ns : closed;
 	return closed == noise_closed(c) && start_ns == READ_ONCE(frame->start_ns) &&
 	       levels == READ_ONCE(c->open_levels);
 }
 
-/* No loop: Linux 5.10 refuses one whose head follows a call. */
-static __always_inline u64 wait_now(struct noise_cpu *c, u64 *closed_ns)
+/* Out of line, as threads wake most of them. No loop: Linux 5.10 refuses one that follows a call. */
+NOISE_FUNCTION u64 wait_now_interrupted(u32 cpu)
 {
-	u64 now_ns;
-	if (!wait_read_clock(c, &now_ns, closed_ns))
-		wait_read_clock(c, &now_ns, closed_ns);
+	struct noise_cpu *c = noise_find_cpu(cpu);
+	u64 now_ns, closed_ns;
+	if (!c)
+		return 0;
+	if (!wait_read_clock(c, &now_ns, &closed_ns))
+		wait_read_clock(c, &now_ns, &closed_ns);
+	c->wait_closed_ns = closed_ns;
+	return now_ns;
+}
+
+/* Now, and sets the closed time as of now. */
+static __always_inline u64 wait_now(struct noise_cpu *c)
+{
+	if (wait_interrupted(READ_ONCE(c->open_levels)))
+		return wait_now_interrupted(c->cpu);
+	u64 closed_ns = noise_closed(c), now_ns = bpf_ktime_get_ns();
+	if (closed_ns != noise_closed(c) || wait_interrupted(READ_ONCE(c->open_levels)))
+		return wait_now_interrupted(c->cpu);
+	c->wait_closed_ns = closed_ns;
 	return now_ns;
 }
 
@@ -66,7 +86,7 @@ static __always_inline void wait_since(struct noise_cpu *c, struct noise_task *s
 		state->since_ns = bpf_ktime_get_ns();
 		return;
 	}
-	state->since_ns = wait_now(c, &c->wait_closed_ns);
+	state->since_ns = wait_now(c);
 	c->wait_since_ns = state->since_ns;
 }
 

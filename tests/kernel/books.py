@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 Books = dict[tuple[str, int], int]
@@ -50,6 +51,16 @@ def tids_of_init() -> set[int]:
     Some guests' kernels hide what happens while these are current from every tracepoint.
     """
     return {int(task.name) for task in Path("/proc/1/task").iterdir()}
+
+
+def tids_named(beginning: str) -> set[int]:
+    """Processes, and so kernel threads, whose name begins like that."""
+    tids = set()
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # gone since
+            if path.read_text().startswith(beginning):
+                tids.add(int(path.parent.name))
+    return tids
 
 
 def slices_of_init() -> int:
