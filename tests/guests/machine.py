@@ -26,8 +26,9 @@ BOOTS = 4
 """How often a guest is booted at most until it begins with its command."""
 BEGIN_S = 60
 """A guest that does not begin with its command in this time does not any more."""
-SILENCE_S = 300
-"""A guest that says nothing for so long does not any more."""
+SILENCE_S = 600
+"""A guest that says nothing for so long does not any more. On a slow host the load of the
+identities and its reading take half of that and more where BCC compiles the programs."""
 KVM_PATIENCE_S = 20
 """A boot with KVM takes two seconds where it works; on some machines the guest hangs."""
 CACHED, CACHE = "noisetop", "/run/noisetop"
