@@ -5,13 +5,13 @@
  *
  *     <datagram|timer|pipe> <blocks> <round trips>
  *
- * and answers each on stdout with that many doubles: ns that a round trip took, the mean of so many in a block.
- * A datagram goes to the socket that it came from and raises one softirq, which is served before
- * send() returns. A timer is armed for a moment that has passed, and its interrupt runs at once: no
- * host can hold it back, as it can one for later. Through the pipes a byte goes to another thread and back: two wake-ups, two
- * switches. It runs at a real-time priority, above the threads of tools, so that no other task runs
- * in between; where it may not have one, others may preempt it. It sleeps between orders, and what
- * the kernel's limit on real-time tasks takes from it lies in one block.
+ * and answers each on stdout with that many doubles: ns that a round trip took, the mean of so many
+ * in a block. A datagram goes to the socket that it came from and raises one softirq, which is
+ * served before send() returns. A timer is armed for a moment that has passed, and its interrupt
+ * runs at once: no host can hold it back. Through the pipes a byte goes to another thread and back:
+ * two wake-ups, two switches. It runs at a real-time priority, above the threads of tools, so that
+ * no other task runs in between; where it may not have one, others may preempt it. It sleeps between
+ * orders, and what the kernel's limit on real-time tasks takes from it lies in one block.
  */
 #include <arpa/inet.h>
 #include <errno.h>

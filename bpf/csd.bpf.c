@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Functions that function-call interrupts run, since 6.5; one interrupt can run several. */
+#include "interrupt.bpf.h"
 #include "noise.bpf.h"
 
 NOISE_SOURCE(csd, "ipi", FUNCTION);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Device interrupts, by number and action. A shared line runs its actions one after the other. */
+#include "interrupt.bpf.h"
 #include "noise.bpf.h"
 
 #define IRQ_NONE 0 /* include/linux/irqreturn.h */

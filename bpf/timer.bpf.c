@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Timer callbacks by function: high-resolution timers and the timer wheel. */
+#include "interrupt.bpf.h"
 #include "noise.bpf.h"
 #include "wheel_arm.bpf.h"
 

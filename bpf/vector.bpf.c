@@ -3,6 +3,7 @@
  * Interrupts that the local APIC raises itself (x86): arch/x86/include/asm/trace/irq_vectors.h.
  * They never come through irq_handler_entry.
  */
+#include "interrupt.bpf.h"
 #include "noise.bpf.h"
 
 #if defined(__TARGET_ARCH_x86)

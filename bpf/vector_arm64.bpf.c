@@ -4,6 +4,7 @@
  * (arch/arm64/kernel/smp.c: ipi_types). They come inside an irq_handler_entry named "IPI", which
  * irq.bpf.c leaves to these; the timer and the PMU are device interrupts there.
  */
+#include "interrupt.bpf.h"
 #include "noise.bpf.h"
 
 #if defined(__TARGET_ARCH_arm64)

@@ -109,7 +109,7 @@ static __always_inline void wait_begin(struct noise_cpu *c, u32 cpu, struct nois
 	wait_begin_since(c, cpu, state, task, why);
 }
 
-/* The same for a task that is switched out, at a moment at which the switch is said to happen. */
+/* The same for a task that is switched out: its wait begins at the moment of the switch. */
 static __always_inline void wait_begin_at(struct noise_cpu *c, struct noise_task *state,
 					  struct task_struct *task,
 					  const struct noise_moment *moment)

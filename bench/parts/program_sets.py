@@ -98,7 +98,7 @@ def places_of(plan: Plan) -> Iterator[dict[Setting, list[TurnLoad]]]:
                 yield turn_load(f"{prefix}{kind}", partial(exchanges.period_ns, kind))
 
         watched = [disturbed(plan.victim, IPIS), *exchanged()]
-        unwatched = [*exchanged("unwatched ")]
+        unwatched = list(exchanged("unwatched "))
         places = {setting: watched, elsewhere(setting): unwatched}
         if GET.missing:
             print(f"bench: {GET.name} left out: not installed, {GET.install}", file=sys.stderr)
