@@ -114,7 +114,7 @@ static uint64_t empty_rings(struct noise_cpu *state)
 		uint64_t tail = state->tails[ring];
 		made += head - tail;
 		for (; !ring && records && tail < head; tail++)
-			seen += records[state->first_record + tail % state->ring_records].start_ns;
+			seen += records[state->first_record + (tail & state->ring_mask)].start_ns;
 		__atomic_store_n(&state->tails[ring], head, __ATOMIC_RELEASE);
 	}
 	return made;
@@ -124,7 +124,7 @@ static uint64_t empty_all(void)
 {
 	uint64_t made = 0;
 	for (size_t cpu = 0; states && cpu < state_count; cpu++)
-		if (states[cpu].ring_records)
+		if (states[cpu].ring_mask)
 			made += empty_rings(&states[cpu]);
 	return made;
 }

@@ -53,6 +53,7 @@ static __always_inline struct noise_cpu *noise_states(void)
 #define noise_own_victims() noise_victims
 #define noise_own_takes_stacks() noise_takes_stacks
 #define noise_own_pending_known() noise_pending_known
+#define noise_own_count_placed() false
 
 struct noise_map;
 #define bpf_get_stackid(ctx, map, flags)                                                           \

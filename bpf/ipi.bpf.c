@@ -16,12 +16,13 @@ SEC("raw_tp/csd_queue_cpu")
 int csd_queue(u64 *ctx)
 {
 	u32 cpu = ctx[0];
-	if (!noise_is_watched(cpu))
+	struct noise_cpu *c = noise_is_watched(cpu) ? noise_acting_cpu() : NULL;
+	if (!c)
 		return 0;
 	struct task_struct *current = kernel_current();
-	u8 context = trigger_context(current);
+	u8 context = trigger_context(c, current);
 	if (noise_queued_wakeup && ctx[2] == noise_queued_wakeup)
-		wait_note_queued(ctx[3], current, context);
+		wait_note_queued(c, ctx[3], current, context);
 	struct trigger trigger = {
 		.object = ctx[3],
 		.function = ctx[2],
@@ -31,7 +32,7 @@ int csd_queue(u64 *ctx)
 		.source = csd_queue_source,
 		.context = context,
 	};
-	return trigger_emit(current, &trigger);
+	return trigger_emit(c, current, &trigger);
 }
 
 /*
@@ -44,10 +45,10 @@ static __always_inline bool ipi_is_told(u64 callback)
 }
 
 /* To a CPU that is filled in. */
-static __always_inline struct trigger ipi_trigger(void *ctx, struct task_struct *current,
-						  u64 callback)
+static __always_inline struct trigger ipi_trigger(void *ctx, struct noise_cpu *c,
+						  struct task_struct *current, u64 callback)
 {
-	u8 context = trigger_context(current);
+	u8 context = trigger_context(c, current);
 	return (struct trigger){
 		.function = callback,
 		.stack = trigger_stack(ctx),
@@ -63,10 +64,13 @@ int ipi_send_cpu(u64 *ctx)
 	u32 cpu = ctx[0];
 	if (!noise_is_watched(cpu) || !ipi_is_told(ctx[2]))
 		return 0;
+	struct noise_cpu *c = noise_acting_cpu();
+	if (!c)
+		return 0;
 	struct task_struct *current = kernel_current();
-	struct trigger trigger = ipi_trigger(ctx, current, ctx[2]);
+	struct trigger trigger = ipi_trigger(ctx, c, current, ctx[2]);
 	trigger.target_cpu = cpu;
-	return trigger_emit(current, &trigger);
+	return trigger_emit(c, current, &trigger);
 }
 
 SEC("raw_tp/ipi_send_cpumask")
@@ -78,14 +82,15 @@ int ipi_send_cpumask(u64 *ctx)
 		return 0;
 	bpf_core_read(&bits, sizeof(bits), &mask->bits[noise_watched_word]);
 	bits &= noise_watched_bits;
-	if (!bits)
+	struct noise_cpu *c = bits ? noise_acting_cpu() : NULL;
+	if (!c)
 		return 0;
 	struct task_struct *current = kernel_current();
-	struct trigger trigger = ipi_trigger(ctx, current, ctx[2]);
+	struct trigger trigger = ipi_trigger(ctx, c, current, ctx[2]);
 	for (u32 bit = 0; bit < 64; bit++) {
 		trigger.target_cpu = noise_watched_word * 64 + bit;
 		if (bits & 1ull << bit)
-			trigger_emit(current, &trigger);
+			trigger_emit(c, current, &trigger);
 	}
 	return 0;
 }

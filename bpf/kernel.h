@@ -213,6 +213,8 @@ static __always_inline struct noise_cpu *noise_states(void)
 #define noise_own_victims() NOISE_NUMBER(NOISE_VICTIMS_NUMBER)
 #define noise_own_takes_stacks() NOISE_NUMBER(NOISE_TAKES_STACKS_NUMBER)
 #define noise_own_pending_known() NOISE_NUMBER(NOISE_PENDING_KNOWN_NUMBER)
+/* Whether the preempt count is read through a place that is known, see trigger_preempt_count(). */
+#define noise_own_count_placed() NOISE_NUMBER(NOISE_COUNT_PLACED_NUMBER)
 
 /*
  * What lies at an address, as a struct whose fields are read without a call. The loader puts the

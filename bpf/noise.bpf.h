@@ -66,7 +66,13 @@ static __always_inline struct noise_cpu *noise_watched_cpu(u32 cpu)
 static __always_inline struct noise_cpu *noise_cpu_of(u32 cpu)
 {
 	struct noise_cpu *c = noise_watched_cpu(cpu);
-	return c && c->ring_records ? c : NULL;
+	return c && c->ring_mask ? c : NULL;
+}
+
+/* That of this CPU, watched or not. */
+static __always_inline struct noise_cpu *noise_acting_cpu(void)
+{
+	return noise_cpu_of(bpf_get_smp_processor_id());
 }
 
 /*

@@ -360,7 +360,7 @@ struct noise_entry {
 /* A record ring that one CPU writes and one user thread reads. Positions count records, unwrapped. */
 struct noise_ring {
 	noise_u64 head;
-	noise_u64 tail_seen; /* the reader's position when last looked up */
+	noise_u64 full_at; /* no place from here on, by the reader's position when last looked up */
 };
 
 /*
@@ -419,13 +419,14 @@ struct noise_cpu {
 	noise_u16 cpu;
 	noise_u8 watch;         /* enum noise_watch */
 	noise_u8 softirq_flags; /* NOISE_FLAG_THREADED where softirqs are this thread's own work */
-	noise_u32 ring_records; /* of the first ring, a power of two */
+	noise_u32 ring_mask;    /* records of the first ring, a power of two, less one */
 	struct noise_ring rings[NOISE_RINGS];
 	char comm[NOISE_COMM_LEN]; /* of the current kernel thread or intruder */
 	noise_u64 number; /* a pointer that is kept here: the verifier multiplies no others */
 	noise_u64 tick_expires_ns;   /* of the tick's timer when its function was called */
 	noise_u64 spinning_since_ns; /* spinning_tid keeps this CPU busy since */
 	noise_u64 pending_place; /* of the mask of its pending softirqs: kernel_number_place() */
+	noise_u64 count_place;   /* the same of its preempt count, 0: not looked for yet */
 	struct noise_frame frames[NOISE_LEVELS];
 	noise_u64 losses[NOISE_LOSSES];
 	noise_u64 ticks[NOISE_TICKS]; /* attempts to stop the tick */
@@ -444,7 +445,8 @@ struct noise_cpu {
 	noise_u32 adopted_tid;    /* the same, once it counts as a victim, as it spins for long */
 	noise_u32 reserved;
 	noise_u64 spinning_left_ns; /* sleeps since, 0: does not */
-	noise_u64 tails[8];         /* user space's positions in rings[], on a line of their own */
+	/* User space's positions in rings[], on a line of their own. */
+	noise_u64 tails[8] __attribute__((aligned(64)));
 };
 
 #endif

@@ -14,7 +14,7 @@ NOISE_SOURCE(cooling, "hardware", NONE);
 
 static __always_inline int power_record(u32 source, u32 cpu, u64 id)
 {
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_acting_cpu();
 	if (!c)
 		return 0;
 	struct noise_event event = {

@@ -32,18 +32,18 @@ NOISE_FUNCTION u32 noise_place(u32 nest, u32 intervals)
 		return NOISE_NO_PLACE;
 	}
 	struct noise_ring *ring = &c->rings[nest];
-	u32 records = nest ? NOISE_NESTED_RECORDS : c->ring_records;
+	u32 records = nest ? NOISE_NESTED_RECORDS : c->ring_mask + 1;
 	u64 head = ring->head;
-	if (head - ring->tail_seen >= records) {
-		ring->tail_seen = READ_ONCE(c->tails[nest]);
-		if (head - ring->tail_seen >= records) {
+	if (head >= ring->full_at) {
+		ring->full_at = READ_ONCE(c->tails[nest]) + records;
+		if (head >= ring->full_at) {
 			noise_lose_many(c, NOISE_LOSS_RING_FULL, intervals);
 			return NOISE_NO_PLACE;
 		}
 	}
 	u32 index = c->first_record + (head & (records - 1));
 	if (nest)
-		index += c->ring_records + (nest - 1) * NOISE_NESTED_RECORDS;
+		index += c->ring_mask + 1 + (nest - 1) * NOISE_NESTED_RECORDS;
 	return index;
 }
 
@@ -72,15 +72,14 @@ static __always_inline struct noise_event *noise_claim(struct noise_cpu *c, u32 
 	*writer = nest;
 	c->writers = nest + 1;
 	barrier();
-	u64 head = c->rings[0].head, taken = head - c->rings[0].tail_seen;
-	u32 records = c->ring_records;
-	u32 index = c->first_record + (head & (records - 1));
-	if (nest || taken >= records)
+	u64 head = c->rings[0].head, full_at = c->rings[0].full_at;
+	u32 index = c->first_record + (head & c->ring_mask);
+	if (nest || head >= full_at)
 		index = noise_place(nest, intervals);
 	struct noise_group *group = noise_group_of(index);
 	if (group) {
 		u32 place = index % NOISE_GROUP_RECORDS;
-		if (!place && !nest && taken + NOISE_GROUP_RECORDS <= records)
+		if (!place && !nest && head + NOISE_GROUP_RECORDS <= full_at)
 			noise_fetch_group(group);
 		struct noise_event *event = &group->records[place];
 		asm volatile("" : "+r"(event)); /* one address, see noise_state_among() */

@@ -197,7 +197,7 @@ static __always_inline struct noise_cpu *noise_find_cpu(u32 cpu)
 	u32 first = 0;
 	struct noise_cpu *states = bpf_map_lookup_elem(&noise_cpus, &first);
 	struct noise_cpu *c = noise_state_among(states, noise_cpu_count, cpu);
-	return c && c->ring_records ? c : NULL;
+	return c && c->ring_mask ? c : NULL;
 }
 
 /* The same of this CPU. */

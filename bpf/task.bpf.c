@@ -11,7 +11,7 @@ int task_fork(u64 *ctx)
 	if (noise_victims != NOISE_VICTIMS_TREE || parent_tgid == child_tgid ||
 	    !bpf_map_lookup_elem(&noise_victim_ids, &parent_tgid))
 		return 0;
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_acting_cpu();
 	if (bpf_map_update_elem(&noise_victim_ids, &child_tgid, &present, BPF_ANY) && c)
 		noise_lose(c, NOISE_LOSS_STATE);
 	return 0;

@@ -22,8 +22,11 @@ int work_queue(u64 *ctx)
 	u32 cpu = ctx[0];
 	if (!noise_is_watched(cpu) && noise_cpu_of(cpu)) /* bound to a CPU that is not watched */
 		return 0;
+	struct noise_cpu *c = noise_acting_cpu();
+	if (!c)
+		return 0;
 	struct task_struct *current = kernel_current();
-	u8 context = trigger_context(current);
+	u8 context = trigger_context(c, current);
 	struct trigger trigger = {
 		.object = work,
 		.function = kernel_work_function(work, noise_casts_known),
@@ -33,7 +36,7 @@ int work_queue(u64 *ctx)
 		.source = work_queue_source,
 		.context = context,
 	};
-	return trigger_emit(current, &trigger);
+	return trigger_emit(c, current, &trigger);
 }
 
 /* A worker that is itself the victim: what it works on delays nobody. */
@@ -59,7 +62,7 @@ int work_entry(u64 *ctx)
 		.source = work_start_source,
 		.context = NOISE_CONTEXT_TASK,
 	};
-	trigger_emit(kernel_current(), &trigger);
+	trigger_emit(c, kernel_current(), &trigger);
 	return noise_begin_callback(work_source, (u64)FIELD(work, func), (u64)work);
 }
 

@@ -11,19 +11,19 @@ NOISE_TRIGGER(timer_start, timer, "timer");
  * A timer that its own callback arms again keeps its first trigger. The kernel arms it after it has
  * reported the end of the callback, so the closed frame is compared.
  */
-static __always_inline bool arm_is_rearmed(u64 timer)
+static __always_inline bool arm_is_rearmed(struct noise_cpu *c, u64 timer)
 {
-	struct noise_cpu *c = noise_this_cpu();
-	if (!c)
+	if (c->watch == NOISE_WATCH_NONE)
 		return false;
 	u32 level = noise_callback_level(c);
 	return level != NOISE_LEVEL_WORK && c->frames[level & (NOISE_LEVELS - 1)].object == timer;
 }
 
-static __always_inline struct trigger arm_trigger(void *ctx, struct task_struct *current,
-						  u32 source, u32 cpu, u64 timer, u64 function)
+static __always_inline struct trigger arm_trigger(void *ctx, struct noise_cpu *c,
+						  struct task_struct *current, u32 source, u32 cpu,
+						  u64 timer, u64 function)
 {
-	u8 context = trigger_context(current);
+	u8 context = trigger_context(c, current);
 	return (struct trigger){
 		.object = timer,
 		.function = function,
@@ -42,12 +42,15 @@ int hrtimer_start(u64 *ctx)
 	struct hrtimer *timer = (void *)ctx[0];
 	u64 function = (u64)FIELD(timer, function);
 	u32 cpu = FIELD(FIELD(FIELD(timer, base), cpu_base), cpu);
-	if (!noise_is_watched(cpu) || function == noise_tick_function || arm_is_rearmed((u64)timer))
+	if (!noise_is_watched(cpu) || function == noise_tick_function)
+		return 0;
+	struct noise_cpu *c = noise_acting_cpu();
+	if (!c || arm_is_rearmed(c, (u64)timer))
 		return 0;
 	struct task_struct *current = kernel_current();
 	struct trigger trigger =
-		arm_trigger(ctx, current, hrtimer_start_source, cpu, (u64)timer, function);
-	return trigger_emit(current, &trigger);
+		arm_trigger(ctx, c, current, hrtimer_start_source, cpu, (u64)timer, function);
+	return trigger_emit(c, current, &trigger);
 }
 
 SEC("tp_btf/timer_start")
@@ -55,13 +58,13 @@ int timer_start(u64 *ctx)
 {
 	struct timer_list *timer = (void *)ctx[0];
 	u32 cpu = FIELD(timer, flags) & TIMER_CPUMASK;
-	if (!noise_is_watched(cpu) || arm_is_rearmed((u64)timer))
+	struct noise_cpu *c = noise_is_watched(cpu) ? noise_acting_cpu() : NULL;
+	if (!c || arm_is_rearmed(c, (u64)timer))
 		return 0;
 	struct task_struct *current = kernel_current();
-	struct trigger trigger = arm_trigger(ctx, current, timer_start_source, cpu, (u64)timer,
+	struct trigger trigger = arm_trigger(ctx, c, current, timer_start_source, cpu, (u64)timer,
 					     (u64)FIELD(timer, function));
-	struct noise_cpu *c = noise_this_cpu();
 	if (wheel_arm_waits(c, cpu, trigger.context))
 		return wheel_arm(c, current, &trigger);
-	return trigger_emit(current, &trigger);
+	return trigger_emit(c, current, &trigger);
 }

@@ -16,36 +16,51 @@
 /* No preempt count, which has 32 bits. */
 #define TRIGGER_NO_COUNT (1ull << 32)
 
+/* Where the preempt count of this CPU lies. Once per CPU, so it is kept out of line. */
+NOISE_FUNCTION int trigger_place_count(void)
+{
+	struct noise_cpu *c = noise_find_this_cpu();
+	u64 address = (u64)kernel_per_cpu_place(kernel_current()) + noise_preempt_count_offset;
+	if (c)
+		c->count_place = kernel_number_place(address);
+	return 0;
+}
+
 /*
- * The preempt count of this CPU. It is a per-CPU variable whose symbol many kernels do not export,
- * but lies at a known distance from another one.
+ * The preempt count of this CPU, `c`. It is a per-CPU variable whose symbol many kernels do not
+ * export, but lies at a known distance from another one.
  */
-static __always_inline u64 trigger_preempt_count(struct task_struct *current)
+static __always_inline u64 trigger_preempt_count(struct noise_cpu *c, struct task_struct *current)
 {
 #if defined(__TARGET_ARCH_arm64) /* keeps it with the task */
 	return BPF_CORE_READ((struct task_struct___arm64 *)current, thread_info.preempt.count);
 #endif
+	if (noise_own_count_placed()) {
+		if (!c->count_place)
+			trigger_place_count();
+		return kernel_number(c->count_place);
+	}
 	void *place = noise_preempt_count_known ? kernel_per_cpu_place(current) : NULL;
 	u32 count;
 	if (!place)
 		return TRIGGER_NO_COUNT;
 	place += noise_preempt_count_offset;
-	if (noise_casts_known)
-		return kernel_number(kernel_number_place((u64)place));
 	return bpf_probe_read_kernel(&count, sizeof(count), place) ? TRIGGER_NO_COUNT : count;
 }
 
 /* The context of this CPU: only in task context is the current task the one that acts. */
-static __always_inline u8 trigger_context(struct task_struct *current)
+static __always_inline u8 trigger_context(struct noise_cpu *c, struct task_struct *current)
 {
-	u64 count = trigger_preempt_count(current);
+	u64 count = trigger_preempt_count(c, current);
+	if (!(count & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_SERVED | TRIGGER_NO_COUNT)))
+		return NOISE_CONTEXT_TASK;
 	if (count == TRIGGER_NO_COUNT)
 		return NOISE_CONTEXT_UNKNOWN;
 	if (count & NMI_MASK)
 		return NOISE_CONTEXT_NMI;
 	if (count & HARDIRQ_MASK)
 		return NOISE_CONTEXT_IRQ;
-	return count & SOFTIRQ_SERVED ? NOISE_CONTEXT_SOFTIRQ : NOISE_CONTEXT_TASK;
+	return NOISE_CONTEXT_SOFTIRQ;
 }
 
 static __always_inline u32 trigger_age_us(struct task_struct *task, u64 now_ns)
@@ -182,11 +197,10 @@ static __always_inline void trigger_fill(struct noise_cpu *c, struct task_struct
 	record->object = trigger->object;
 }
 
-static __always_inline int trigger_emit(struct task_struct *current, const struct trigger *trigger)
+/* Records a trigger that this CPU, `c`, makes. */
+static __always_inline int trigger_emit(struct noise_cpu *c, struct task_struct *current,
+					const struct trigger *trigger)
 {
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
-	if (!c)
-		return 0;
 	trigger_emit_current_name(c, current);
 	u64 now_ns = bpf_ktime_get_ns(); /* here, as a call leaves few registers to what is known */
 	u32 writer;

@@ -24,12 +24,12 @@ int wait_waking(u64 *ctx)
 	struct task_struct *task = (void *)ctx[0];
 	if (!wait_may_come(task))
 		return 0;
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_acting_cpu();
 	if (!c)
 		return 0;
 	struct task_struct *current = kernel_current();
 	struct noise_task *state = task_state(c, FIELD(task, pid), true);
-	if (state && wait_note_waker(c, state, current, trigger_context(current)))
+	if (state && wait_note_waker(c, state, current, trigger_context(c, current)))
 		trigger_emit_current_name(c, current);
 	return 0;
 }
@@ -45,11 +45,11 @@ static __always_inline void wait_tell_waker(struct noise_task *state, u32 cpu, b
 		state->wakeup_queued = 0;
 		return;
 	}
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
+	struct noise_cpu *c = noise_acting_cpu();
 	if (!c)
 		return;
 	struct task_struct *current = kernel_current();
-	if (wait_note_waker(c, state, current, trigger_context(current)))
+	if (wait_note_waker(c, state, current, trigger_context(c, current)))
 		trigger_emit_current_name(c, current);
 	if (queued_is_told || cpu != c->cpu)
 		return;

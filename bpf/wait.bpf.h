@@ -199,11 +199,10 @@ static __always_inline bool wait_note_waker(struct noise_cpu *c, struct noise_ta
  * A wake-up is queued for another CPU, which carries it out some time later, with an object that
  * lies inside the task. The waker's name goes with the trigger.
  */
-static __always_inline void wait_note_queued(u64 csd, struct task_struct *current, u32 context)
+static __always_inline void wait_note_queued(struct noise_cpu *c, u64 csd,
+					     struct task_struct *current, u32 context)
 {
-	struct noise_cpu *c = noise_cpu_of(bpf_get_smp_processor_id());
-	u32 tid = kernel_tid_to_wake(csd, noise_casts_known);
-	struct noise_task *state = c ? task_state(c, tid, true) : NULL;
+	struct noise_task *state = task_state(c, kernel_tid_to_wake(csd, noise_casts_known), true);
 	if (!state)
 		return;
 	wait_note_waker(c, state, current, context);

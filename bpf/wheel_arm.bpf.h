@@ -27,7 +27,7 @@ static __always_inline struct noise_trigger *wheel_arm_place(struct noise_cpu *c
 							     struct noise_cpu *armed_on, u64 timer)
 {
 	WRITE_ONCE(c->number, timer);
-	u32 index = armed_on->first_record + armed_on->ring_records +
+	u32 index = armed_on->first_record + armed_on->ring_mask + 1 +
 		    (NOISE_RINGS - 1) * NOISE_NESTED_RECORDS;
 	index += READ_ONCE(c->number) * 0x9e3779b97f4a7c15ull >> (64 - NOISE_WHEEL_ARMS_BITS);
 	struct noise_group *group = noise_group_of(index);

@@ -249,10 +249,10 @@ static void deliver_window(struct drain *d, const struct noise_event *records, s
 static bool drain_ring(struct drain *d, struct noise_cpu *state, uint32_t ring, uint64_t start_ns,
 		       uint64_t end_ns)
 {
-	uint32_t records = ring ? NOISE_NESTED_RECORDS : state->ring_records;
+	uint32_t records = ring ? NOISE_NESTED_RECORDS : state->ring_mask + 1;
 	const struct noise_event *base = d->rings->records + state->first_record;
 	if (ring)
-		base += state->ring_records + (ring - 1) * NOISE_NESTED_RECORDS;
+		base += state->ring_mask + 1 + (ring - 1) * NOISE_NESTED_RECORDS;
 	uint64_t head = __atomic_load_n(&state->rings[ring].head, __ATOMIC_ACQUIRE);
 	uint64_t tail = state->tails[ring];
 	bool busy = head - tail > records / BUSY_SHARE;

@@ -92,7 +92,7 @@ int rings__map(struct rings *rings, const struct bpf_map *states, const struct b
 		struct noise_cpu *state = rings__state(rings, i);
 		state->cpu = rings->cpus[i];
 		state->first_record = first;
-		state->ring_records = first_ring_records(rings, i);
+		state->ring_mask = first_ring_records(rings, i) - 1;
 		state->watch = i < rings->watched_count ? NOISE_WATCH_BEGUN : NOISE_WATCH_NONE;
 		first += records_of(rings, i);
 	}

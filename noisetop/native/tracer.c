@@ -127,12 +127,12 @@ static void configure_per_cpu(struct tracer *t, const struct btf *kernel)
 {
 	struct noisetop_bpf__rodata *rodata = t->skeleton->rodata;
 	long long queue = per_cpu__offset(kernel, "runqueues");
-	if (queue < 0)
+	if (queue < 0 || btf_field_offset(kernel, "cfs_rq", "rq") < 0)
 		return;
 	long long count = preempt_count_offset(kernel);
 	rodata->noise_preempt_count_known = count >= 0;
 	rodata->noise_preempt_count_offset = count - queue;
-	if (!rodata->noise_casts_known || btf_field_offset(kernel, "cfs_rq", "rq") < 0)
+	if (!rodata->noise_casts_known)
 		return;
 	long long mask = softirq_mask_offset(kernel);
 	rodata->noise_pending_known = mask >= 0;
@@ -178,6 +178,10 @@ static int configure_code(struct tracer *t)
 	if (!err)
 		err = program_code__put(object, NOISE_PENDING_KNOWN_NUMBER,
 					rodata->noise_pending_known);
+	if (!err)
+		err = program_code__put(object, NOISE_COUNT_PLACED_NUMBER,
+					rodata->noise_preempt_count_known &&
+						rodata->noise_casts_known);
 	return err;
 }
 
