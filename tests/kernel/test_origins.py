@@ -144,8 +144,8 @@ def test_memory_unmapped_in_another_process(count: int) -> None:
 
 @counts
 def test_the_kernels_own(count: int) -> None:
-    """RCU's softirqs come with the tick, and what calls for them is unmapped memory."""
-    with prepared(VICTIM_CPU, SENDER_CPU, f"munmap:0:{acts(count)}") as load:
+    """RCU's softirqs come with the tick, one for some hundred acts of unmapping memory."""
+    with prepared(VICTIM_CPU, SENDER_CPU, f"munmap:0:{max(acts(count), 10 * FEW)}") as load:
         tid = load.tids["victim"]
         traced = trace(Target((VICTIM_CPU,), tids=(tid,)), load.run)
     rows = on_thread(traced, tid, "softirq", "RCU")
