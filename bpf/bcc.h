@@ -54,6 +54,9 @@ static __always_inline struct noise_cpu *noise_states(void)
 #define noise_own_takes_stacks() noise_takes_stacks
 #define noise_own_pending_known() noise_pending_known
 #define noise_own_count_placed() false
+#define noise_own_traces_faults() noise_traces_faults
+#define noise_own_wakeup_tells() noise_wakeup_tells_waker
+#define noise_own_queued_known() (noise_queued_wakeup != 0)
 
 struct noise_map;
 #define bpf_get_stackid(ctx, map, flags)                                                           \

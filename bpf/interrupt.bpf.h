@@ -57,7 +57,7 @@ static __always_inline void noise_hold_callback(struct noise_cpu *c, u32 source)
 		noise_close_callback(now_ns, closed_ns);
 		return;
 	}
-	u64 net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ_CALLBACK, now_ns, &closed_ns);
+	u64 net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ_CALLBACK, now_ns, &closed_ns, true);
 	frame->closed_ns = now_ns;
 	NOISE_WORD(frame, source) = source | net_ns << 32;
 	c->open_levels |= NOISE_HELD;
@@ -94,10 +94,10 @@ static __always_inline void noise_close_pair(struct noise_cpu *c, u8 source, u64
 	struct noise_frame *outer = &c->frames[NOISE_LEVEL_IRQ];
 	u64 ended_ns = inner->closed_ns, net_ns = inner->net_ns;
 	if (c->open_levels & LEVEL_BIT(IRQ_CALLBACK)) {
-		net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ_CALLBACK, now_ns, &closed_ns);
+		net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ_CALLBACK, now_ns, &closed_ns, true);
 		ended_ns = now_ns;
 	}
-	u64 outer_net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ, now_ns, &closed_ns);
+	u64 outer_net_ns = noise_end_frame(c, NOISE_LEVEL_IRQ, now_ns, &closed_ns, true);
 	u32 writer;
 	struct noise_pair *pair = (void *)noise_claim(c, &writer, 2);
 	if (pair) {

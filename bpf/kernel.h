@@ -215,6 +215,10 @@ static __always_inline struct noise_cpu *noise_states(void)
 #define noise_own_pending_known() NOISE_NUMBER(NOISE_PENDING_KNOWN_NUMBER)
 /* Whether the preempt count is read through a place that is known, see trigger_preempt_count(). */
 #define noise_own_count_placed() NOISE_NUMBER(NOISE_COUNT_PLACED_NUMBER)
+#define noise_own_traces_faults() NOISE_NUMBER(NOISE_TRACES_FAULTS_NUMBER)
+#define noise_own_wakeup_tells() NOISE_NUMBER(NOISE_WAKEUP_TELLS_NUMBER)
+/* Whether noise_queued_wakeup is known. */
+#define noise_own_queued_known() NOISE_NUMBER(NOISE_QUEUED_KNOWN_NUMBER)
 
 /*
  * What lies at an address, as a struct whose fields are read without a call. The loader puts the

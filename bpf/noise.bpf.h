@@ -169,16 +169,17 @@ static __always_inline void noise_read(struct noise_cpu *c, struct noise_moment 
 
 /*
  * Adds to the closed time. What may interrupt a softirq, or an interrupt, writes elsewhere; the
- * levels below can be interrupted by those that write to the same place.
+ * levels below can be interrupted by those that write to the same place, unless interrupts are off.
  */
-static __always_inline void noise_account(struct noise_cpu *c, u32 level, u64 net_ns)
+static __always_inline void noise_account(struct noise_cpu *c, u32 level, u64 net_ns,
+					  bool interrupts_off)
 {
 	if (level == NOISE_LEVEL_NMI)
 		c->nmi_closed_ns += net_ns;
-	else if (level >= NOISE_LEVEL_IRQ)
-		c->closed_ns += net_ns;
-	else if (level >= NOISE_LEVEL_SOFTIRQ)
+	else if (level >= NOISE_LEVEL_SOFTIRQ && level < NOISE_LEVEL_IRQ)
 		c->softirq_closed_ns += net_ns;
+	else if (level >= NOISE_LEVEL_IRQ || interrupts_off)
+		c->closed_ns += net_ns;
 	else
 		__sync_fetch_and_add(&c->closed_ns, net_ns);
 }
@@ -269,7 +270,7 @@ static __always_inline void noise_fill(struct noise_cpu *c, struct noise_event *
  * closed time as of then and afterwards.
  */
 static __always_inline u64 noise_end_frame(struct noise_cpu *c, u32 level, u64 now_ns,
-					   u64 *closed_ns)
+					   u64 *closed_ns, bool interrupts_off)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	u64 gross_ns = now_ns - frame->start_ns;
@@ -281,17 +282,16 @@ static __always_inline u64 noise_end_frame(struct noise_cpu *c, u32 level, u64 n
 	}
 	c->open_levels &= ~(1u << level | (level == NOISE_LEVEL_IRQ ? NOISE_HELD : 0));
 	*closed_ns += net_ns;
-	noise_account(c, level, net_ns);
+	noise_account(c, level, net_ns, interrupts_off);
 	return net_ns;
 }
 
-/* The same. NULL when there is nothing to record; else noise_commit(). */
-static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u32 level, u8 source,
-							  u32 flags, u64 now_ns, u64 *closed_ns,
-							  u32 *writer)
+/* Records a frame that has ended. NULL when there is no place; then noise_commit() in either case. */
+static __always_inline struct noise_event *noise_record_frame(struct noise_cpu *c, u32 level,
+							      u8 source, u32 flags, u64 now_ns,
+							      u64 net_ns, u32 *writer)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
-	u64 net_ns = noise_end_frame(c, level, now_ns, closed_ns);
 	struct noise_event *event = noise_claim(c, writer, 1);
 	if (event) {
 		event->start_ns = frame->start_ns;
@@ -302,11 +302,21 @@ static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u
 	return event;
 }
 
+/* Ends and records a frame where interrupts are off, as of `now_ns`: see noise_end_frame(). */
+static __always_inline struct noise_event *noise_close_at(struct noise_cpu *c, u32 level, u8 source,
+							  u32 flags, u64 now_ns, u64 *closed_ns,
+							  u32 *writer)
+{
+	u64 net_ns = noise_end_frame(c, level, now_ns, closed_ns, true);
+	return noise_record_frame(c, level, source, flags, now_ns, net_ns, writer);
+}
+
 static __always_inline struct noise_event *noise_close(struct noise_cpu *c, u32 level, u8 source,
 						       u32 flags, u32 *writer)
 {
 	u64 closed_ns, now_ns = noise_now(c, level, &closed_ns);
-	return noise_close_at(c, level, source, flags, now_ns, &closed_ns, writer);
+	u64 net_ns = noise_end_frame(c, level, now_ns, &closed_ns, false);
+	return noise_record_frame(c, level, source, flags, now_ns, net_ns, writer);
 }
 
 static __always_inline void noise_close_and_commit(struct noise_cpu *c, u32 level, u8 source,

@@ -434,16 +434,20 @@ struct noise_cpu {
 	/* Hashes of tid and name emitted lately, by tid, the newest first. */
 	noise_u32 named[NOISE_NAMED_SETS][NOISE_NAMED_WAYS];
 	struct noise_raiser raisers[NOISE_SOFTIRQS];
-	noise_u32 waiting;        /* victims that wait for this CPU; any CPU may add */
-	noise_u32 throttled;      /* those among them that may not run even when it is idle */
-	noise_u64 wait_since_ns;  /* when the first of them began to */
-	noise_u64 wait_closed_ns; /* noise_closed() then */
-	noise_u32 waiting_tid;    /* one of them, 0: none waits */
-	noise_u32 waiting_next;   /* another one, 0: none is known */
-	noise_u32 wait_epoch;     /* raised when nobody waits any more, whatever the counts say */
-	noise_u32 spinning_tid;   /* a kernel thread that hardly sleeps, 0: none is known */
-	noise_u32 adopted_tid;    /* the same, once it counts as a victim, as it spins for long */
-	noise_u32 reserved;
+	/*
+	 * Victims that wait for this CPU, as the sum of two: what is counted under the lock of its
+	 * run queue, as wake-ups and switches are, and what any CPU adds.
+	 */
+	noise_u32 waiting;
+	noise_u32 waiting_moved;
+	noise_u32 throttled;        /* those among them that may not run even when it is idle */
+	noise_u64 wait_since_ns;    /* when the first of them began to */
+	noise_u64 wait_closed_ns;   /* noise_closed() then */
+	noise_u32 waiting_tid;      /* one of them, 0: none waits */
+	noise_u32 waiting_next;     /* another one, 0: none is known */
+	noise_u32 wait_epoch;       /* raised when nobody waits any more, whatever the counts say */
+	noise_u32 spinning_tid;     /* a kernel thread that hardly sleeps, 0: none is known */
+	noise_u32 adopted_tid;      /* the same, once it counts as a victim, as it spins for long */
 	noise_u64 spinning_left_ns; /* sleeps since, 0: does not */
 	/* User space's positions in rings[], on a line of their own. */
 	noise_u64 tails[8] __attribute__((aligned(64)));

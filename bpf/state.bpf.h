@@ -206,7 +206,7 @@ static __always_inline struct noise_cpu *noise_find_this_cpu(void)
 	return noise_find_cpu(bpf_get_smp_processor_id());
 }
 
-/* `typed`: the task is one whose fields are read without a helper. */
+/* `typed`: in a program, of a task whose fields are read without a helper. */
 static __always_inline bool noise_in_victim_cgroup(struct task_struct *task, bool typed)
 {
 	u32 level = noise_victim_cgroup_level;
@@ -221,7 +221,7 @@ static __always_inline bool noise_in_victim_cgroup(struct task_struct *task, boo
 static __always_inline bool noise_is_victim(struct task_struct *task, u32 tid, u32 tgid, u32 flags,
 					    bool typed)
 {
-	enum noise_victims victims = noise_victims; /* read once */
+	u64 victims = typed ? noise_own_victims() : noise_victims; /* read once */
 	if (victims == NOISE_VICTIMS_PROCESS)
 		return tgid == noise_victim_tgid;
 	if (victims == NOISE_VICTIMS_TREE || victims == NOISE_VICTIMS_PROCESSES)
@@ -243,7 +243,8 @@ static __always_inline bool noise_is_victim_on(struct noise_cpu *c, struct task_
 {
 	if (noise_is_victim(task, tid, tgid, flags, true))
 		return true;
-	return noise_victims == NOISE_VICTIMS_USERS && c->adopted_tid && c->adopted_tid == tid;
+	return noise_own_victims() == NOISE_VICTIMS_USERS && c->adopted_tid &&
+	       c->adopted_tid == tid;
 }
 
 /* A struct noise_raiser of which only the context is set. */

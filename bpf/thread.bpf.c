@@ -204,7 +204,7 @@ static __always_inline void thread_leave(u64 *ctx, struct noise_cpu *c, struct t
 		noise_commit(c, event, writer);
 	}
 	if (!(c->open_levels & LEVEL_BIT(THREAD))) {
-		if ((int)c->waiting <= 0 || !FIELD(prev, pid))
+		if (wait_count(c) <= 0 || !FIELD(prev, pid))
 			return;
 		thread_delayed(ctx, c, prev, now_ns, moment->closed_ns);
 	}
@@ -381,27 +381,27 @@ int thread_switch(u64 *ctx)
 	else if (FIELD(prev, pid) != c->tid)
 		thread_resync();
 	raiser_note_since(c, 0);
-	if (noise_traces_faults)
+	if (noise_own_traces_faults())
 		fault_park(c, FIELD(prev, pid), thread_is_runnable(ctx, prev));
 	bool again = c->open_levels & LEVEL_BIT(THREAD);
 	if (c->open_levels & ~(LEVEL_BIT(THREAD) | LEVEL_BIT(WORK)))
 		thread_suspend();
 	/* One reading for all that ends and begins here, as it takes long; interrupts are off. */
 	struct noise_moment moment = {};
-	if (c->open_levels || (int)c->waiting > 0) {
+	if (c->open_levels || wait_count(c) > 0) {
 		noise_read(c, &moment);
 		thread_leave(ctx, c, prev, &moment);
 	}
 
 	u32 tid = FIELD(next, pid);
-	if (noise_victims == NOISE_VICTIMS_USERS && c->adopted_tid && c->adopted_tid == tid)
+	if (noise_own_victims() == NOISE_VICTIMS_USERS && c->adopted_tid && c->adopted_tid == tid)
 		c->spinning_left_ns = 0;
-	if (noise_traces_faults)
+	if (noise_own_traces_faults())
 		fault_resume(c, FIELD(next, pid));
 	u64 waker = thread_arrive(c, next, &moment);
 	if (FIELD(prev, pid))
 		thread_depart(ctx, c, prev, thread_is_runnable(ctx, prev), &moment);
-	if ((int)c->waiting <= 0 && (int)c->throttled <= 0)
+	if (wait_count(c) <= 0 && (int)c->throttled <= 0)
 		c->waiting_tid = 0;
 	/* Read separately: the verifier does not follow a load through one of two pointers. */
 	u32 waiting_tid = READ_ONCE(c->waiting_tid);

@@ -64,7 +64,7 @@ static __always_inline void wait_tell_waker(struct noise_task *state, u32 cpu, b
  */
 static __always_inline struct noise_task *wait_wake_elsewhere(struct task_struct *task, bool born)
 {
-	if (!noise_queued_wakeup || born || !wait_may_come(task))
+	if (!noise_own_queued_known() || born || !wait_may_come(task))
 		return NULL;
 	return task_state(NULL, FIELD(task, pid), false);
 }
@@ -86,7 +86,7 @@ static __always_inline struct noise_task *wait_wake_on(u32 cpu, struct task_stru
 	if (state && victim && !state->wait) {
 		if (born)
 			state->slept_ns = NOISE_SLEPT_NEW;
-		wait_begin(target, cpu, state, task, NOISE_WAIT_WOKEN);
+		wait_begin(target, cpu, state, task, NOISE_WAIT_WOKEN, true);
 	}
 	return tells ? state : NULL;
 }
@@ -94,11 +94,11 @@ static __always_inline struct noise_task *wait_wake_on(u32 cpu, struct task_stru
 static __always_inline int wait_wake(struct task_struct *task, bool born)
 {
 	u32 cpu = kernel_task_cpu(task);
-	bool watched = noise_is_watched(cpu), tells = noise_wakeup_tells_waker && !born;
+	bool watched = noise_is_watched(cpu), tells = noise_own_wakeup_tells() && !born;
 	struct noise_task *state =
 		watched ? wait_wake_on(cpu, task, born, tells) : wait_wake_elsewhere(task, born);
 	if (state) /* the time is taken by now */
-		wait_tell_waker(state, cpu, watched && noise_queued_wakeup);
+		wait_tell_waker(state, cpu, watched && noise_own_queued_known());
 	return 0;
 }
 
@@ -137,7 +137,8 @@ static __noinline int wait_move(struct task_struct *task, u32 from, u32 to)
 		return 0;
 	u32 wait = state->wait;
 	if (wait)
-		wait_end_on(here, state, tid, bpf_ktime_get_ns(), from, NOISE_FLAG_CONTINUED);
+		wait_end_on(here, state, tid, bpf_ktime_get_ns(), from, NOISE_FLAG_CONTINUED,
+			    false);
 	if (target->watch == NOISE_WATCH_NONE) {
 		wait_exit(here, state, tid);
 		state->slept_ns = NOISE_SLEPT_NEW;
@@ -145,7 +146,7 @@ static __noinline int wait_move(struct task_struct *task, u32 from, u32 to)
 	} else if (wait) {
 		wait_since(target, state);
 		state->wait = wait;
-		wait_join(target, to, state, tid);
+		wait_join(target, to, state, tid, false);
 	}
 	return 0;
 }
@@ -190,7 +191,7 @@ int wait_find(struct bpf_iter__task *ctx)
 	struct noise_task *state = task_state(c, tid, true);
 	if (!state || state->wait)
 		return 0;
-	wait_begin(c, cpu, state, task, NOISE_WAIT_PREEMPTED);
+	wait_begin(c, cpu, state, task, NOISE_WAIT_PREEMPTED, false);
 	state->standing = 1;
 	return 0;
 }
@@ -205,7 +206,7 @@ int wait_recheck(struct bpf_iter__task *ctx)
 		return 0;
 	struct noise_cpu *c = noise_cpu_of(state->wait_cpu);
 	if (c)
-		wait_leave(c, state);
+		wait_leave(c, state, false);
 	state->wait = 0;
 	return 0;
 }

@@ -55,9 +55,28 @@ static __always_inline u64 wait_now(struct noise_cpu *c)
 	return now_ns;
 }
 
-/* Counts a task among those that wait for a CPU. */
+/* How many victims wait for a CPU. Not above 0: none, as some may have been counted out twice. */
+static __always_inline int wait_count(struct noise_cpu *c)
+{
+	return c->waiting + READ_ONCE(c->waiting_moved);
+}
+
+/*
+ * Counts those that wait for a CPU. Wake-ups (ttwu_do_activate(), ttwu_runnable() and
+ * wake_up_new_task() in kernel/sched/core.c) and switches on that CPU are reported under the lock of
+ * its run queue, which spares an atomic instruction; all else may be told by another CPU meanwhile.
+ */
+static __always_inline void wait_add(struct noise_cpu *c, int count, bool locked)
+{
+	if (locked)
+		c->waiting += count;
+	else
+		__sync_fetch_and_add(&c->waiting_moved, count);
+}
+
+/* Counts a task among those that wait for a CPU; see wait_add(). */
 static __always_inline void wait_join(struct noise_cpu *c, u32 cpu, struct noise_task *state,
-				      u32 tid)
+				      u32 tid, bool locked)
 {
 	state->wait_cpu = cpu;
 	state->epoch = c->wait_epoch;
@@ -67,22 +86,22 @@ static __always_inline void wait_join(struct noise_cpu *c, u32 cpu, struct noise
 	if (state->wait == NOISE_WAIT_THROTTLED + 1)
 		__sync_fetch_and_add(&c->throttled, 1);
 	else
-		__sync_fetch_and_add(&c->waiting, 1);
+		wait_add(c, 1, locked);
 }
 
 /* The reverse, unless the count was cleared in between. */
-static __always_inline void wait_leave(struct noise_cpu *c, struct noise_task *state)
+static __always_inline void wait_leave(struct noise_cpu *c, struct noise_task *state, bool locked)
 {
 	if (state->wait == NOISE_WAIT_THROTTLED + 1)
 		__sync_fetch_and_add(&c->throttled, -1);
 	else if (state->epoch == c->wait_epoch)
-		__sync_fetch_and_add(&c->waiting, -1);
+		wait_add(c, -1, locked);
 }
 
 /* The wait begins now; the first one is that of the CPU, too. */
 static __always_inline void wait_since(struct noise_cpu *c, struct noise_task *state)
 {
-	if ((int)c->waiting > 0) {
+	if (wait_count(c) > 0) {
 		state->since_ns = bpf_ktime_get_ns();
 		return;
 	}
@@ -92,21 +111,21 @@ static __always_inline void wait_since(struct noise_cpu *c, struct noise_task *s
 
 /* Since when a task waits is set. */
 static __always_inline void wait_begin_since(struct noise_cpu *c, u32 cpu, struct noise_task *state,
-					     struct task_struct *task, u32 why)
+					     struct task_struct *task, u32 why, bool locked)
 {
 	if (why == NOISE_WAIT_WOKEN && !state->slept_ns && state->left_ns)
 		state->slept_ns = state->since_ns - state->left_ns;
 	state->left_ns = 0;
 	state->standing = 0;
 	state->wait = (kernel_task_throttled(task, cpu) ? NOISE_WAIT_THROTTLED : why) + 1;
-	wait_join(c, cpu, state, FIELD(task, pid));
+	wait_join(c, cpu, state, FIELD(task, pid), locked);
 }
 
 static __always_inline void wait_begin(struct noise_cpu *c, u32 cpu, struct noise_task *state,
-				       struct task_struct *task, u32 why)
+				       struct task_struct *task, u32 why, bool locked)
 {
 	wait_since(c, state);
-	wait_begin_since(c, cpu, state, task, why);
+	wait_begin_since(c, cpu, state, task, why, locked);
 }
 
 /* The same for a task that is switched out: its wait begins at the moment of the switch. */
@@ -115,22 +134,36 @@ static __always_inline void wait_begin_at(struct noise_cpu *c, struct noise_task
 					  const struct noise_moment *moment)
 {
 	state->since_ns = moment->now_ns;
-	if ((int)c->waiting <= 0) {
+	if (wait_count(c) <= 0) {
 		c->wait_closed_ns = moment->closed_ns;
 		c->wait_since_ns = moment->now_ns;
 	}
-	wait_begin_since(c, c->cpu, state, task, NOISE_WAIT_PREEMPTED);
+	wait_begin_since(c, c->cpu, state, task, NOISE_WAIT_PREEMPTED, true);
 }
 
-/* Ends and records the wait of a task that went on at `until_ns`; `c` is this CPU. */
+/* It waits no more for the CPU that it was counted for; `c` is this CPU. */
+static __always_inline void wait_uncount(struct noise_cpu *c, struct noise_task *state,
+					 bool switches)
+{
+	if (switches && state->wait_cpu == c->cpu) {
+		wait_leave(c, state, true);
+	} else {
+		struct noise_cpu *waited = noise_find_cpu(state->wait_cpu);
+		if (waited)
+			wait_leave(waited, state, false);
+	}
+	state->wait = 0;
+}
+
+/*
+ * Ends and records the wait of a task that went on at `until_ns`; `c` is this CPU, and `switches`
+ * whether it does so now.
+ */
 static __always_inline void wait_end_on(struct noise_cpu *c, struct noise_task *state, u32 tid,
-					u64 until_ns, u32 cpu, u32 flags)
+					u64 until_ns, u32 cpu, u32 flags, bool switches)
 {
 	u32 writer, wait = state->wait - 1;
-	struct noise_cpu *waited = state->wait_cpu == c->cpu ? c : noise_find_cpu(state->wait_cpu);
-	if (waited)
-		wait_leave(waited, state);
-	state->wait = 0;
+	wait_uncount(c, state, switches);
 	struct noise_event *event = noise_claim(c, &writer, 1);
 	if (event) {
 		event->start_ns = state->since_ns;
@@ -154,7 +187,7 @@ static __always_inline void wait_end_on(struct noise_cpu *c, struct noise_task *
 static __always_inline void wait_end(struct noise_cpu *c, struct noise_task *state, u32 tid,
 				     u64 until_ns)
 {
-	wait_end_on(c, state, tid, until_ns, c->cpu, 0);
+	wait_end_on(c, state, tid, until_ns, c->cpu, 0, true);
 }
 
 /* The task has ended or leaves the watched CPUs, perhaps in its sleep; `c` is this CPU. */
@@ -179,9 +212,10 @@ static __always_inline void wait_exit(struct noise_cpu *c, struct noise_task *st
 /* No victim waits for this CPU, whatever the count: it is idle, or a switch was not reported. */
 static __always_inline void wait_clear(struct noise_cpu *c)
 {
-	if (c->waiting) {
+	if (wait_count(c)) {
 		c->wait_epoch++;
 		c->waiting = 0;
+		c->waiting_moved = 0;
 	}
 }
 

@@ -32,7 +32,8 @@ static bool is_still(const volatile struct noise_cpu *now, const struct noise_cp
 	return now->open_levels == copy->open_levels && now->closed_ns == copy->closed_ns &&
 	       now->softirq_closed_ns == copy->softirq_closed_ns &&
 	       now->nmi_closed_ns == copy->nmi_closed_ns && now->tid == copy->tid &&
-	       now->waiting == copy->waiting && now->wait_since_ns == copy->wait_since_ns;
+	       now->waiting == copy->waiting && now->waiting_moved == copy->waiting_moved &&
+	       now->wait_since_ns == copy->wait_since_ns;
 }
 
 /* CPUs write on meanwhile: a copy counts if nothing was opened or closed while it was made. */
@@ -117,7 +118,8 @@ static void open_delaying(const struct open_records *request, struct moment *m)
 {
 	struct noise_cpu *state = &m->state;
 	struct noise_frame *frame = &state->frames[NOISE_LEVEL_THREAD];
-	if (is_open(state, NOISE_LEVEL_THREAD) || (int32_t)state->waiting <= 0 || !state->tid ||
+	if (is_open(state, NOISE_LEVEL_THREAD) ||
+	    (int32_t)(state->waiting + state->waiting_moved) <= 0 || !state->tid ||
 	    state->watch != NOISE_WATCH_SYNCED || state->wait_since_ns >= m->now_ns)
 		return;
 	uint64_t waited_ns = m->now_ns - state->wait_since_ns;

@@ -167,21 +167,23 @@ static int configure_code(struct tracer *t)
 {
 	const struct bpf_object *object = t->skeleton->obj;
 	const struct noisetop_bpf__rodata *rodata = t->skeleton->rodata;
+	const struct {
+		int placeholder;
+		int number;
+	} numbers[] = {
+		{NOISE_CPU_COUNT_NUMBER, rodata->noise_cpu_count},
+		{NOISE_VICTIMS_NUMBER, rodata->noise_victims},
+		{NOISE_TAKES_STACKS_NUMBER, rodata->noise_takes_stacks},
+		{NOISE_TRACES_FAULTS_NUMBER, rodata->noise_traces_faults},
+		{NOISE_PENDING_KNOWN_NUMBER, rodata->noise_pending_known},
+		{NOISE_COUNT_PLACED_NUMBER,
+		 rodata->noise_preempt_count_known && rodata->noise_casts_known},
+		{NOISE_WAKEUP_TELLS_NUMBER, rodata->noise_wakeup_tells_waker},
+		{NOISE_QUEUED_KNOWN_NUMBER, rodata->noise_queued_wakeup != 0},
+	};
 	int err = cpu_states__place(t->skeleton->maps.noise_cpus, object);
-	if (!err)
-		err = program_code__put(object, NOISE_CPU_COUNT_NUMBER, rodata->noise_cpu_count);
-	if (!err)
-		err = program_code__put(object, NOISE_VICTIMS_NUMBER, rodata->noise_victims);
-	if (!err)
-		err = program_code__put(object, NOISE_TAKES_STACKS_NUMBER,
-					rodata->noise_takes_stacks);
-	if (!err)
-		err = program_code__put(object, NOISE_PENDING_KNOWN_NUMBER,
-					rodata->noise_pending_known);
-	if (!err)
-		err = program_code__put(object, NOISE_COUNT_PLACED_NUMBER,
-					rodata->noise_preempt_count_known &&
-						rodata->noise_casts_known);
+	for (size_t i = 0; !err && i < sizeof(numbers) / sizeof(*numbers); i++)
+		err = program_code__put(object, numbers[i].placeholder, numbers[i].number);
 	return err;
 }
 
