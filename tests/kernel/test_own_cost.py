@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -31,6 +32,9 @@ FACTOR = 3
 FACTOR_OF_TICKS = 6
 """A guest's ticks are few, and its host's ticks come with them or between them: for seconds the
 programs of one take 1 µs a record, and then 4 µs."""
+RUNS = 3
+"""The middle one counts: a host that takes the CPU from a program once has it take ten times as
+long in the fifty runs of a sample, which the kernel counts as well."""
 
 
 @pytest.mark.parametrize(
@@ -46,10 +50,14 @@ def test_it_is_about_what_the_kernel_counts(
     load: tuple[str, ...], factor: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tracing, "_SAMPLE_S", SAMPLE_S)
-    with (
-        stress(*load, "--taskset", str(CPUS[-1])),
-        Tracer(Target(CPUS[-1:]), housekeeping=CPUS[:-1]) as tracer,
-    ):
+    with stress(*load, "--taskset", str(CPUS[-1])):
+        ratio = median(said_to_counted() for _ in range(RUNS))
+    assert 1 / factor < ratio < factor
+
+
+def said_to_counted() -> float:
+    """What one run says that its programs took, to what the kernel counted meanwhile."""
+    with Tracer(Target(CPUS[-1:]), housekeeping=CPUS[:-1]) as tracer:
         stats_fd = tracer._session.enable_stats()
         before_ns, _ = tracer._run_time_and_records()
         tracer.start_window()
@@ -61,7 +69,7 @@ def test_it_is_about_what_the_kernel_counts(
         cost = tracer.window_counters().of(OVERHEAD)
     assert cost.records > 0
     assert cost.bpf_ns is not None
-    assert took_ns / factor < cost.bpf_ns < took_ns * factor
+    return cost.bpf_ns / took_ns
 
 
 BLOCK_BYTES, BLOCK_NS = 64 << 10, 250_000_000
