@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from noisetop import _native
 from noisetop.counters.left_out import CHEAP, LOCAL
-from noisetop.tracing.program_sets import program_set
+from noisetop.tracing.program_sets import SECOND_TWINS, program_set
 
 _SOFTIRQ = ("softirq_entry", "softirq_exit")
 _CALLED = ("call_function_single_entry", "csd_function_entry", "call_function_single_exit")
@@ -42,9 +42,11 @@ _SETS = {"complete": (), "`--local`": (LOCAL,), "`--cheap`": (CHEAP,), "both": (
 
 
 def programs_on(tracepoint: str) -> tuple[str, ...]:
-    """Names of the programs of the embedded object on one tracepoint, sorted. Raises OSError."""
+    """Names of the programs that the embedded object has on one tracepoint from the start, sorted.
+    Raises OSError."""
     known = _native.programs().items()
-    return tuple(sorted(name for name, place in known if place.rpartition("/")[2] == tracepoint))
+    found = (name for name, place in known if place.rpartition("/")[2] == tracepoint)
+    return tuple(sorted(name for name in found if name not in SECOND_TWINS))
 
 
 def markdown() -> str:

@@ -162,6 +162,7 @@ struct hrtimer {
 	s64 _softexpires;
 	void *function;
 	struct hrtimer_clock_base *base;
+	u8 is_soft;
 };
 
 struct timer_list {

@@ -441,6 +441,7 @@ struct noise_cpu {
 	noise_u32 waiting;
 	noise_u32 waiting_moved;
 	noise_u32 throttled;        /* those among them that may not run even when it is idle */
+	noise_u32 softirq_timers;   /* not 0: a precise timer of the softirq has run here */
 	noise_u64 wait_since_ns;    /* when the first of them began to */
 	noise_u64 wait_closed_ns;   /* noise_closed() then */
 	noise_u32 waiting_tid;      /* one of them, 0: none waits */

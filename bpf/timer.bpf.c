@@ -13,6 +13,9 @@ NOISE_SOURCE(timer_wheel, "timer", NONE);
  * of the same tracepoint runs, and the kernel skips a program that is running. Hence each program
  * here has a twin, and both do their work only where it is not done yet: of two hits that nest,
  * one of the twins always sees the inner one. What the kernel counts as their misses is no loss.
+ *
+ * A second program makes each hit dearer, and most CPUs have no timer of the softirq: the second
+ * ones are attached once a watched CPU has met one. What is missed until then is counted here.
  */
 static __always_inline void hrtimer_begin_at(struct noise_cpu *c, u32 level, struct hrtimer *timer)
 {
@@ -32,10 +35,13 @@ static __always_inline int hrtimer_begin(u64 *ctx)
 	struct noise_cpu *c = noise_wanting_cpu();
 	if (!c)
 		return 0;
-	if (c->open_levels & LEVEL_BIT(IRQ))
+	if (c->open_levels & LEVEL_BIT(IRQ)) {
 		hrtimer_begin_at(c, NOISE_LEVEL_IRQ_CALLBACK, timer);
-	else
+	} else {
+		if (FIELD(timer, is_soft)) /* not one of an interrupt that began unseen */
+			c->softirq_timers = true;
 		hrtimer_begin_at(c, noise_callback_level(c), timer);
+	}
 	return 0;
 }
 
@@ -53,14 +59,21 @@ static __always_inline bool hrtimer_serves_wheel(struct noise_cpu *c, struct noi
 	       c->tick_expires_ns == (u64)FIELD(timer, _softexpires);
 }
 
+/* Whether what begins at `level` was seen. The first twin comes before the second has closed it. */
+static __always_inline bool hrtimer_is_open(struct noise_cpu *c, u32 level, bool first)
+{
+	return first ? noise_is_open(c, level, hrtimer_source)
+		     : noise_has_open(c, level, hrtimer_source);
+}
+
 static __always_inline void hrtimer_end_at(struct noise_cpu *c, u32 level, u64 *ctx,
-					   bool in_interrupt)
+					   bool in_interrupt, bool first)
 {
 	struct noise_frame *frame = &c->frames[level & (NOISE_LEVELS - 1)];
 	struct hrtimer *timer = (void *)ctx[0];
 	u64 address = (u64)timer;
 	asm volatile("" : "+r"(address)); /* else the frame's is read through, which has no type */
-	if (!noise_has_open(c, level, hrtimer_source) || frame->object != address)
+	if (!hrtimer_is_open(c, level, first) || frame->object != address)
 		return;
 	u8 source = hrtimer_source;
 	if (hrtimer_serves_wheel(c, frame, timer)) {
@@ -73,15 +86,15 @@ static __always_inline void hrtimer_end_at(struct noise_cpu *c, u32 level, u64 *
 		noise_close_and_commit(c, level, source, 0);
 }
 
-static __always_inline int hrtimer_end(u64 *ctx)
+static __always_inline int hrtimer_end(u64 *ctx, bool first)
 {
-	struct noise_cpu *c = noise_wanting_cpu();
+	struct noise_cpu *c = noise_ending_cpu();
 	if (!c)
 		return 0;
 	if (c->open_levels & LEVEL_BIT(IRQ))
-		hrtimer_end_at(c, NOISE_LEVEL_IRQ_CALLBACK, ctx, true);
+		hrtimer_end_at(c, NOISE_LEVEL_IRQ_CALLBACK, ctx, true, first);
 	else
-		hrtimer_end_at(c, noise_callback_level(c), ctx, false);
+		hrtimer_end_at(c, noise_callback_level(c), ctx, false, first);
 	return 0;
 }
 
@@ -101,13 +114,13 @@ int hrtimer_entry_twin_2(u64 *ctx)
 SEC("tp_btf/hrtimer_expire_exit")
 int hrtimer_exit_twin_1(u64 *ctx)
 {
-	return hrtimer_end(ctx);
+	return hrtimer_end(ctx, true);
 }
 
 SEC("tp_btf/hrtimer_expire_exit")
 int hrtimer_exit_twin_2(u64 *ctx)
 {
-	return hrtimer_end(ctx);
+	return hrtimer_end(ctx, false);
 }
 
 SEC("tp_btf/timer_expire_entry")

@@ -8,6 +8,7 @@
 
 #if defined(__TARGET_ARCH_x86)
 
+/* What the timer's interrupt runs are precise timers, which tell their end. */
 #define NOISE_VECTOR(vector, class)                                                                \
 	NOISE_SOURCE(vector, class, NONE);                                                         \
 	SEC("tp_btf/" #vector "_entry")                                                            \
@@ -18,7 +19,8 @@
 	SEC("tp_btf/" #vector "_exit")                                                             \
 	int vector##_exit(u64 *ctx)                                                                \
 	{                                                                                          \
-		return noise_end_interrupt(ctx, vector##_source);                                  \
+		return noise_end_interrupt(ctx, vector##_source,                                   \
+					   vector##_source == local_timer_source);                 \
 	}
 
 NOISE_VECTOR(local_timer, "timer")

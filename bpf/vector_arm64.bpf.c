@@ -53,7 +53,7 @@ int vector_exit(u64 *ctx)
 {
 	if (!noise_this_cpu())
 		return 0;
-	return noise_end_interrupt(ctx, vector_source((void *)ctx[0]));
+	return noise_end_interrupt(ctx, vector_source((void *)ctx[0]), false);
 }
 
 #endif

@@ -21,13 +21,16 @@ from bench.tracepoints import BPF_SOURCES
 from noisetop import _native
 from noisetop.counters.left_out import CHEAP, LOCAL
 from noisetop.errors import NoisetopError
-from noisetop.tracing.program_sets import program_set
+from noisetop.tracing.program_sets import SECOND_TWINS, program_set
 
 SOURCE = Path(__file__).parents[1] / "empty_programs.c"
-NOT_ATTACHED = frozenset({"wait_waking", "softirq_raise", "entry_begin", "entry_end"})
-"""Of the complete set: where the kernel has csd_queue_cpu and casts, and without --entries."""
+NOT_ATTACHED = frozenset(
+    {"wait_waking", "softirq_raise", "entry_begin", "entry_end", *SECOND_TWINS}
+)
+"""Of the complete set: where the kernel has csd_queue_cpu and casts, without --entries, and while
+no timer of the softirq expires."""
 _TIMED = ("_entry", "_exit", "_twin_1", "_start", "_switch", "_wakeup")
-"""Names of programs that take the time of a watched CPU end like this; of twins one does it."""
+"""Names of programs that take the time of a watched CPU end like this."""
 _HEAD = """\
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

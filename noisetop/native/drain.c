@@ -15,6 +15,7 @@
 #include "capabilities.h"
 #include "clock.h"
 #include "cpu_counters.h"
+#include "twins.h"
 
 /* A block is written once it is so large, or as old as that when the rings are visited. */
 #define SPOOL_BLOCK_BYTES (64u << 10)
@@ -152,6 +153,21 @@ static void announce_news(struct drain *d)
 		d->news_announced_ns = now_ns;
 }
 
+void drain__announce_twins(struct drain *d, sem_t *needed)
+{
+	pthread_mutex_lock(&d->pass);
+	d->twins_needed = needed;
+	pthread_mutex_unlock(&d->pass);
+}
+
+static void announce_twins(struct drain *d)
+{
+	if (!d->twins_needed || !twins__are_needed(d->rings))
+		return;
+	sem_post(d->twins_needed);
+	d->twins_needed = NULL;
+}
+
 struct buffer drain__take_batch(struct drain *d)
 {
 	pthread_mutex_lock(&d->lock);
@@ -285,6 +301,7 @@ bool drain__now(struct drain *d)
 	if (start_ns && (end_ns != UINT64_MAX || spool__is_due(d)))
 		spool__flush(d);
 	announce_news(d);
+	announce_twins(d);
 	pthread_mutex_unlock(&d->pass);
 	return busy;
 }

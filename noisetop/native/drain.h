@@ -7,6 +7,7 @@
 #define NOISETOP_DRAIN_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +49,7 @@ struct drain {
 	int news_fd;               /* an eventfd to tell of them, or -1; under `pass` */
 	uint64_t news_interval_ns; /* at most so often */
 	uint64_t news_announced_ns;
+	sem_t *twins_needed;                 /* to be posted, or NULL; under `pass` */
 	struct noise_cpu_counters *baseline; /* counters when the window started */
 	struct noise_cpu_counters *closing;  /* counters when it ended */
 	struct buffer open;                  /* records of what was open then */
@@ -80,6 +82,8 @@ int drain__append(struct drain *d, uint32_t kind, const void *payload, size_t by
 struct buffer drain__take_news(struct drain *d);
 /* From now on an eventfd is written to when there are some, at most so often; -1: no longer. */
 void drain__announce_news(struct drain *d, int fd, uint64_t interval_ns);
+/* Is posted, once, when a pass finds that twins are needed: twins.h. */
+void drain__announce_twins(struct drain *d, sem_t *needed);
 /* What waits for Python, which gives the memory back: a fresh one would be faulted in anew. */
 struct buffer drain__take_batch(struct drain *d);
 void drain__give_back(struct drain *d, struct buffer *batch);

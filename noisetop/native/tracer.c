@@ -272,6 +272,7 @@ int tracer__load(struct tracer *t, struct tracer_error *error)
 
 int tracer__attach(struct tracer *t, struct tracer_error *error)
 {
+	twins__hold_back(t->skeleton);
 	int err = t->config.compiled ? bcc_loader__attach(&t->bcc)
 				     : noisetop_bpf__attach(t->skeleton);
 	if (err)
@@ -304,8 +305,19 @@ static void find_waits(const struct tracer *t)
 		walk_tasks(t->skeleton->links.wait_recheck);
 }
 
+/* Those of BCC are attached from the start. */
+static void start_twins(struct tracer *t)
+{
+	if (t->config.compiled)
+		return;
+	twins__start(&t->twins, t->skeleton, &t->rings);
+	if (t->twins.thread_started)
+		drain__announce_twins(&t->drain, &t->twins.needed);
+}
+
 uint64_t tracer__start_window(struct tracer *t)
 {
+	start_twins(t);
 	uint64_t start_ns = drain__start_window(&t->drain);
 	find_waits(t);
 	return start_ns;
@@ -314,6 +326,7 @@ uint64_t tracer__start_window(struct tracer *t)
 void tracer__destroy(struct tracer *t)
 {
 	drain__destroy(&t->drain);
+	twins__stop(&t->twins);
 	task_states__unmap(&t->tasks);
 	fault__detach(&t->faults);
 	bcc_loader__destroy(&t->bcc);

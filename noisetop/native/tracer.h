@@ -15,6 +15,7 @@
 #include "selection.h"
 #include "task_states.h"
 #include "tracer_error.h"
+#include "twins.h"
 
 struct noisetop_bpf;
 
@@ -44,6 +45,7 @@ struct tracer {
 	struct rings rings;
 	struct task_states tasks;
 	struct fault_events faults;
+	struct twins twins;
 	struct drain drain;
 };
 

@@ -16,11 +16,14 @@ Costs = Mapping[str, float | None]
 """ns per run of each program that this kernel takes, by name; None: it did not run, or not often
 enough."""
 
-# By class: its programs. On arm64 the timer is a device interrupt, and one vector carries all IPIs.
+# By class: its programs, without those that timers of the softirq bring. On arm64 the timer is a
+# device interrupt, and one vector carries all IPIs.
 _CLASSES: dict[str, tuple[str, ...]] = {
     "timer": (
-        *("local_timer_entry", "local_timer_exit", "hrtimer_entry_twin_1", "hrtimer_entry_twin_2"),
-        *("hrtimer_exit_twin_1", "hrtimer_exit_twin_2"),
+        "local_timer_entry",
+        "local_timer_exit",
+        "hrtimer_entry_twin_1",
+        "hrtimer_exit_twin_1",
     ),
     "ipi": ("call_function_single_entry", "call_function_single_exit", "csd_entry"),
     "softirq": ("softirq_raise", "softirq_entry", "softirq_exit", "timer_entry", "timer_exit"),
@@ -37,7 +40,6 @@ _ALIKE = (
     ("local_timer_exit", "call_function_single_exit", "irq_exit", "vector_exit"),
     ("hrtimer_entry_twin_1", "timer_entry", "csd_entry"),
     ("hrtimer_exit_twin_1", "timer_exit"),
-    ("hrtimer_entry_twin_2", "hrtimer_exit_twin_2"),
     ("softirq_raise", "softirq_entry", "local_timer_entry", "irq_entry"),
     ("softirq_entry", "local_timer_entry", "irq_entry"),
     ("softirq_exit", "local_timer_exit", "irq_exit"),

@@ -23,13 +23,12 @@ from noisetop.counters.left_out import (
 
 _SENDERS = ("csd_queue", "ipi_send_cpu", "ipi_send_cpumask")
 _ARMERS = ("hrtimer_start", "timer_start")
+SECOND_TWINS = ("hrtimer_entry_twin_2", "hrtimer_exit_twin_2")
+"""Attached once a watched CPU has met a timer of the softirq: bpf/timer.bpf.c."""
 _TIMERS = (
-    "hrtimer_entry_twin_1",
-    "hrtimer_entry_twin_2",
-    "hrtimer_exit_twin_1",
-    "hrtimer_exit_twin_2",
-    "timer_entry",
-    "timer_exit",
+    *("hrtimer_entry_twin_1", "hrtimer_exit_twin_1"),
+    *SECOND_TWINS,
+    *("timer_entry", "timer_exit"),
 )
 _TASKLETS = ("tasklet_entry", "tasklet_exit")
 _ARMED = "who arms timers"

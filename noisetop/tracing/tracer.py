@@ -69,7 +69,7 @@ _SAMPLE_RUNS = 50
 _PAIR = re.compile(r"_entry$|_exit$|(?<=_execute)_(start|end)$")
 _ENTRIES = ("entry_begin", "entry_end")
 _NO_NAMES = "names of kernel functions (need CAP_SYSLOG)"
-_TWINS = ("_twin_1", "_twin_2")  # each makes up for the other's misses: bpf/timer.bpf.c
+_TWINS = ("_twin_1", "_twin_2")  # they count what both miss: bpf/timer.bpf.c
 
 
 def program_names() -> tuple[str, ...]:

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -47,6 +48,9 @@
 #define TOUCHED 256
 #define DRAWS 15
 #define REFILL_NS 105000000
+#define STREAMS 16
+#define STREAM_PER_SECOND 1000000
+#define SEGMENT 500
 
 static int victim_cpu, sender_cpu;
 static long rest_ns;
@@ -298,6 +302,38 @@ static void flood(void)
 	recv(fd, packet, sizeof(packet), MSG_DONTWAIT);
 }
 
+/* Both ends of a connection that the kernel paces by a timer, which is one of the softirq. */
+static void open_stream(int *ends)
+{
+	struct sockaddr_in here = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(here);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), segment = SEGMENT;
+	unsigned int rate = STREAM_PER_SECOND;
+	check(!bind(listener, (void *)&here, length) && !listen(listener, 1), "listen");
+	check(!getsockname(listener, (void *)&here, &length), "getsockname");
+	ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+	setsockopt(ends[0], IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof(segment));
+	setsockopt(ends[0], SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
+	check(!connect(ends[0], (void *)&here, length), "connect");
+	ends[1] = accept(listener, NULL, NULL);
+	check(ends[1] >= 0, "accept");
+	close(listener);
+}
+
+static void fill_streams(void)
+{
+	static int streams[STREAMS][2];
+	static char bytes[8 * SEGMENT];
+	for (size_t i = 0; i < STREAMS; i++) {
+		if (!streams[i][0])
+			open_stream(streams[i]);
+		send(streams[i][0], bytes, sizeof(bytes), MSG_DONTWAIT);
+		while (recv(streams[i][1], bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+			;
+	}
+}
+
 static void compete(void)
 {
 	burn(BURST_NS);
@@ -343,6 +379,7 @@ static const struct kind {
 	{"wake-urgent", wake_urgent, false},
 	{"flood", flood, true},
 	{"send", flood, false},
+	{"paced-streams", fill_streams, true},
 	{"compete", compete, true},
 	{"give-birth", give_birth, false},
 };
