@@ -10,7 +10,8 @@ from pathlib import Path
 
 from noisetop.machine import affinity
 
-_TRIMMED_WITHIN_S = 1.5
+_TRIMMED_WITHIN_S = 6.0
+_TRIMS_EVERY_S = 1.1
 
 
 def leave(cpu: int, housekeeping: Iterable[int]) -> None:
@@ -21,19 +22,20 @@ def leave(cpu: int, housekeeping: Iterable[int]) -> None:
     process (arch/x86/mm/tlb.c). At most once a second, should_trim_cpumask(), the next flush is
     sent there as well, and takes it out. Before a test has seen that one, it may come in the middle
     of it. The CPU is visited first, so that there is one to be seen; an older kernel and another
-    machine send none, and are given up on. One that comes before the CPU has gone on to the other
-    process does not take it out.
+    machine send none. A flush may be somebody else's, or come before the CPU has gone on to the
+    other process, and then it does not take it out: so none may come until another one is due.
     """
     os.sched_setaffinity(0, {cpu})
     affinity.bind(housekeeping)
-    end = time.monotonic() + _TRIMMED_WITHIN_S
-    while time.monotonic() < end:
+    quiet_since = time.monotonic()
+    end = quiet_since + _TRIMMED_WITHIN_S
+    while time.monotonic() < min(end, quiet_since + _TRIMS_EVERY_S):
         time.sleep(0.01)
         if (before := _flushes(cpu)) is None:
             return
         _unmap()
         if _flushes(cpu) != before:
-            return
+            quiet_since = time.monotonic()
 
 
 def _flushes(cpu: int) -> int | None:
