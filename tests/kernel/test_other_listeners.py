@@ -143,6 +143,10 @@ def test_what_their_programs_take_is_what_the_kernel_booked(tmp_path: Path) -> N
         before = runs_of([pid], Files())
         with tracer.statistics():
             wait_for(lambda: pid in mean_since(before, 500, Files()), "500 runs")
-        assert runs_of([pid], Files()) == {pid: booked(pid)}  # nothing is counted any more
+        # Nothing is counted any more, unless a test beside this one has the kernel do so.
+        first, booked_by_kernel = runs_of([pid], Files())[pid], booked(pid)
+        last = runs_of([pid], Files())[pid]
+        assert first.runs <= booked_by_kernel.runs <= last.runs
+        assert first.total_ns <= booked_by_kernel.total_ns <= last.total_ns
         counted = mean_since(before, 500, Files())[pid]
     assert 0.5 < counted / told < 2
