@@ -54,7 +54,7 @@ class Obstacles:
     """What takes a capability here, for these folders."""
 
     maps: bool = False
-    """Reading a BPF map."""
+    """Reading a BPF map, and attaching a program that is loaded."""
     hidden_tasks: bool = False
     """Reading /proc of tasks of other users: hidepid."""
     private_program: bool = False
