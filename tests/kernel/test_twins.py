@@ -109,7 +109,7 @@ def test_they_come_with_the_first_timer_of_the_softirq() -> None:
     own trace has it: see books.tids_of_init() for those that may be hidden."""
     before, hidden = softirq_timers(), books.tids_of_init()
     with kernel_trace(EXPIRED) as theirs, traced(TIMERS, STREAMS) as here:
-        wait_for(lambda: here.runs(SECOND) > 0, "the second programs")
+        wait_for(lambda: all(map(here.runs, SECONDS)), "the second programs")
         first_ns, unpaired = time.monotonic_ns(), here.unpaired()
         here.wait_for_timers()
         last_ns = time.monotonic_ns()
