@@ -112,12 +112,12 @@ static __always_inline void noise_close_pair(struct noise_cpu *c, u8 source, u64
 	noise_commit(c, (void *)pair, writer);
 }
 
-/* `ends_told`: all callbacks of this interrupt report their end, and one that has not was missed. */
+/* `ends_reported`: by every callback of this interrupt; the end of one that is open was missed. */
 static __always_inline void noise_close_interrupt(void *ctx, struct noise_cpu *c, u32 source,
-						  bool ends_told)
+						  bool ends_reported)
 {
 	u64 closed_ns, now_ns = noise_now(c, NOISE_LEVEL_IRQ, &closed_ns);
-	if (ends_told && c->open_levels & LEVEL_BIT(IRQ_CALLBACK))
+	if (ends_reported && c->open_levels & LEVEL_BIT(IRQ_CALLBACK))
 		noise_lose(c, NOISE_LOSS_UNBALANCED);
 	raiser_note_since(c, c->frames[NOISE_LEVEL_IRQ].pending);
 	if (c->open_levels & (LEVEL_BIT(IRQ_CALLBACK) | NOISE_HELD)) {
@@ -133,13 +133,13 @@ static __always_inline void noise_close_interrupt(void *ctx, struct noise_cpu *c
 	noise_commit_interrupt(ctx, c, event, writer);
 }
 
-static __always_inline int noise_end_interrupt(void *ctx, u32 source, bool ends_told)
+static __always_inline int noise_end_interrupt(void *ctx, u32 source, bool ends_reported)
 {
 	struct noise_cpu *c = noise_ending_cpu();
 	if (!c)
 		return 0;
 	if (noise_has_open(c, NOISE_LEVEL_IRQ, source)) {
-		noise_close_interrupt(ctx, c, source, ends_told);
+		noise_close_interrupt(ctx, c, source, ends_reported);
 		return 0;
 	}
 	noise_lose(c, NOISE_LOSS_UNBALANCED);

@@ -8,7 +8,7 @@
 
 #if defined(__TARGET_ARCH_x86)
 
-/* What the timer's interrupt runs are precise timers, which tell their end. */
+/* The callbacks of the timer interrupt are hrtimers, whose ends are reported. */
 #define NOISE_VECTOR(vector, class)                                                                \
 	NOISE_SOURCE(vector, class, NONE);                                                         \
 	SEC("tp_btf/" #vector "_entry")                                                            \

@@ -15,7 +15,7 @@ import pytest
 from noisetop.counters.losses import LOSSES
 from noisetop.events.interruption import Flag
 from noisetop.machine import system
-from noisetop.tracing.program_sets import COMPLETE, ProgramSet
+from noisetop.tracing.program_sets import COMPLETE, SECOND_TWINS, ProgramSet
 from noisetop.tracing.target import Target
 from noisetop.tracing.tracer import Tracer
 from tests.kernel import books
@@ -30,7 +30,7 @@ CPU, OTHER = max(system.online_cpus()), min(system.online_cpus())
 TIMERS, STREAMS = "timerfd:4000:0", "paced-streams:1000:0"
 ENOUGH = 4_000
 FIRSTS = FIRST, _ = "hrtimer_entry_twin_1", "hrtimer_exit_twin_1"
-SECONDS = SECOND, _ = "hrtimer_entry_twin_2", "hrtimer_exit_twin_2"
+SECOND = SECOND_TWINS[0]
 EXPIRED = "timer/hrtimer_expire_entry"
 EDGE_NS = 100_000
 """A timer is told at a time that differs by less from that at which the kernel counts it."""
@@ -109,7 +109,7 @@ def test_they_come_with_the_first_timer_of_the_softirq() -> None:
     own trace has it: see books.tids_of_init() for those that may be hidden."""
     before, hidden = softirq_timers(), books.tids_of_init()
     with kernel_trace(EXPIRED) as theirs, traced(TIMERS, STREAMS) as here:
-        wait_for(lambda: all(map(here.runs, SECONDS)), "the second programs")
+        wait_for(lambda: all(map(here.runs, SECOND_TWINS)), "the second programs")
         first_ns, unpaired = time.monotonic_ns(), here.unpaired()
         here.wait_for_timers()
         last_ns = time.monotonic_ns()
@@ -127,7 +127,7 @@ def test_they_come_with_the_first_timer_of_the_softirq() -> None:
 
 
 def test_what_is_missed_without_them_is_told() -> None:
-    with traced(TIMERS, STREAMS, programs=ProgramSet(SECONDS)) as here:
+    with traced(TIMERS, STREAMS, programs=ProgramSet(SECOND_TWINS)) as here:
         wait_for(lambda: here.misses() > 1, "timers that are missed")
         least, unpaired, most = here.misses(), here.unpaired(), here.misses()
         assert least <= unpaired <= most
@@ -150,4 +150,4 @@ def test_they_come_once_the_capabilities_are_given_up(tmp_path: Path) -> None:
     ):
         before = links_of(process.pid)
         load.begin()
-        wait_for(lambda: links_of(process.pid) == before + len(SECONDS), "the second programs")
+        wait_for(lambda: links_of(process.pid) == before + len(SECOND_TWINS), "the second programs")
